@@ -94,14 +94,14 @@ function pieceFloorS(links: readonly LinkProfile[]): number {
 class Peers {
   readonly infohash: string;
   readonly sizeBytes: number;
-  private readonly ports: readonly number[];
-  private readonly ends: readonly (() => unknown)[];
+  readonly #ports: readonly number[];
+  readonly #ends: readonly (() => unknown)[];
 
   private constructor(infohash: string, sizeBytes: number, ports: readonly number[], ends: readonly (() => unknown)[]) {
     this.infohash = infohash;
     this.sizeBytes = sizeBytes;
-    this.ports = ports;
-    this.ends = ends;
+    this.#ports = ports;
+    this.#ends = ends;
   }
 
   static async open(clip: string, work: string): Promise<Peers> {
@@ -138,8 +138,8 @@ class Peers {
   /** Links to all of them, and a DHT that leads there. */
   async reach(links: readonly LinkProfile[]): Promise<{ entry: string; magnet: string; close(): void }> {
     // An address for each: who lies is banned with all at its address.
-    const hosts = this.ports.map((_, i) => `127.0.0.${10 + i}`);
-    const open = await Promise.all(this.ports.map((port, i) => {
+    const hosts = this.#ports.map((_, i) => `127.0.0.${10 + i}`);
+    const open = await Promise.all(this.#ports.map((port, i) => {
       const { bytesPerS, rttMs } = links[i]!;
       return openLink(port, { delayMs: rttMs / 2, bytesPerS, host: hosts[i]! });
     }));
@@ -157,7 +157,7 @@ class Peers {
   }
 
   async close(): Promise<void> {
-    for (const end of [...this.ends].reverse()) await end();
+    for (const end of [...this.#ends].reverse()) await end();
   }
 }
 

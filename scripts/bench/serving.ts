@@ -17,7 +17,7 @@ export class Serving {
   readonly pid: number;
   /** When its start reached which stage, ms after it was told: what contestants say on demand (`milestones.ts`). */
   readonly stages: ReadonlyMap<string, number>;
-  private readonly end: () => Promise<void>;
+  readonly #end: () => Promise<void>;
 
   private constructor(
     { beganMs, url, pid, stages }: Pick<Serving, "beganMs" | "url" | "pid" | "stages">,
@@ -27,7 +27,7 @@ export class Serving {
     this.url = url;
     this.pid = pid;
     this.stages = stages;
-    this.end = end;
+    this.#end = end;
   }
 
   /** Starts `who`, waits for `settled`, and has it add the torrent (or magnet). */
@@ -67,7 +67,7 @@ export class Serving {
 
   /** Ends it and removes the files it wrote. */
   close(): Promise<void> {
-    return this.end();
+    return this.#end();
   }
 }
 

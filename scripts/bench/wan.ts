@@ -40,54 +40,54 @@ interface Packet {
 
 /** Delivers packets late and in order, each not before the link has finished sending the previous one. */
 class Pipe {
-  private readonly options: LinkOptions;
-  private readonly onTheWay: Packet[] = [];
-  private freeMs = 0;
-  private queuedBytes = 0;
-  private frozen = false;
-  private waiting = false;
+  readonly #options: LinkOptions;
+  readonly #onTheWay: Packet[] = [];
+  #freeMs = 0;
+  #queuedBytes = 0;
+  #frozen = false;
+  #waiting = false;
 
   constructor(options: LinkOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   freeze(): void {
-    this.frozen = true;
+    this.#frozen = true;
   }
 
   carry(from: net.Socket, to: net.Socket): void {
     from.on("data", (chunk: Uint8Array) => {
-      this.queuedBytes += chunk.length;
-      if (this.queuedBytes > MAX_QUEUED_BYTES) from.pause();
-      this.freeMs = Math.max(performance.now(), this.freeMs);
+      this.#queuedBytes += chunk.length;
+      if (this.#queuedBytes > MAX_QUEUED_BYTES) from.pause();
+      this.#freeMs = Math.max(performance.now(), this.#freeMs);
       for (let at = 0; at < chunk.length; at += PACKET_BYTES) {
         const bytes = chunk.subarray(at, at + PACKET_BYTES);
-        this.freeMs += bytes.length * 1000 / this.options.bytesPerS;
-        this.onTheWay.push({ bytes, dueMs: this.freeMs + this.options.delayMs, from, to });
+        this.#freeMs += bytes.length * 1000 / this.#options.bytesPerS;
+        this.#onTheWay.push({ bytes, dueMs: this.#freeMs + this.#options.delayMs, from, to });
       }
-      this.wait();
+      this.#wait();
     });
-    from.on("close", () => setTimeout(() => to.destroy(), this.options.delayMs));
+    from.on("close", () => setTimeout(() => to.destroy(), this.#options.delayMs));
     from.on("error", () => {});
   }
 
-  private wait(): void {
-    if (this.waiting || this.onTheWay.length === 0) return;
-    this.waiting = true;
+  #wait(): void {
+    if (this.#waiting || this.#onTheWay.length === 0) return;
+    this.#waiting = true;
     setTimeout(() => {
-      this.waiting = false;
-      this.deliver();
-      this.wait();
-    }, Math.max(0, Math.ceil(this.onTheWay[0]!.dueMs - performance.now())));
+      this.#waiting = false;
+      this.#deliver();
+      this.#wait();
+    }, Math.max(0, Math.ceil(this.#onTheWay[0]!.dueMs - performance.now())));
   }
 
-  private deliver(): void {
+  #deliver(): void {
     const nowMs = performance.now() + TIMER_MS;
-    while (this.onTheWay.length > 0 && this.onTheWay[0]!.dueMs <= nowMs) {
-      const { bytes, from, to } = this.onTheWay.shift()!;
-      this.queuedBytes -= bytes.length;
-      if (this.frozen) continue;
-      if (this.queuedBytes <= MAX_QUEUED_BYTES) from.resume();
+    while (this.#onTheWay.length > 0 && this.#onTheWay[0]!.dueMs <= nowMs) {
+      const { bytes, from, to } = this.#onTheWay.shift()!;
+      this.#queuedBytes -= bytes.length;
+      if (this.#frozen) continue;
+      if (this.#queuedBytes <= MAX_QUEUED_BYTES) from.resume();
       if (!to.destroyed) to.write(bytes);
     }
   }

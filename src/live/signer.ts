@@ -53,14 +53,14 @@ export async function hashBlocks(piece: Uint8Array): Promise<Uint8Array> {
 
 /** Signs for one stream: its headers, and that its broadcaster is who it says. */
 export class HeaderSigner {
-  private readonly key: CryptoKey;
-  private readonly infohash: Uint8Array;
-  private readonly prefix: Uint8Array;
+  readonly #key: CryptoKey;
+  readonly #infohash: Uint8Array;
+  readonly #prefix: Uint8Array;
 
   private constructor(key: CryptoKey, infohash: Uint8Array) {
-    this.key = key;
-    this.infohash = infohash;
-    this.prefix = concatBytes([CONTEXT, infohash]);
+    this.#key = key;
+    this.#infohash = infohash;
+    this.#prefix = concatBytes([CONTEXT, infohash]);
   }
 
   /** Takes the PKCS #8 key. Rejects with `corrupt` when it is not one. */
@@ -76,14 +76,14 @@ export class HeaderSigner {
   /** The header with its signature. Rejects with `invalid_argument` when a field is out of range. */
   async sign(header: UnsignedHeader): Promise<PieceHeader> {
     const unsigned = encodeUnsigned(header);
-    const signature = await crypto.subtle.sign(ALGORITHM, this.key, concatBytes([this.prefix, unsigned]));
+    const signature = await crypto.subtle.sign(ALGORITHM, this.#key, concatBytes([this.#prefix, unsigned]));
     return attachSignature(header, unsigned, new Uint8Array(signature));
   }
 
   /** Signature that shows the member with the peer id `receiverId` that the one with `senderId` is the broadcaster. */
   async signSource(receiverId: Uint8Array, senderId: Uint8Array): Promise<Uint8Array> {
-    const signed = sourceStatement(this.infohash, receiverId, senderId);
-    return new Uint8Array(await crypto.subtle.sign(ALGORITHM, this.key, signed));
+    const signed = sourceStatement(this.#infohash, receiverId, senderId);
+    return new Uint8Array(await crypto.subtle.sign(ALGORITHM, this.#key, signed));
   }
 }
 
@@ -98,14 +98,14 @@ export interface LiveVerifier {
 
 /** Checks headers and blocks of one stream with WebCrypto. */
 export class CryptoVerifier implements LiveVerifier {
-  private readonly key: CryptoKey;
-  private readonly infohash: Uint8Array;
-  private readonly prefix: Uint8Array;
+  readonly #key: CryptoKey;
+  readonly #infohash: Uint8Array;
+  readonly #prefix: Uint8Array;
 
   private constructor(key: CryptoKey, infohash: Uint8Array) {
-    this.key = key;
-    this.infohash = infohash;
-    this.prefix = concatBytes([CONTEXT, infohash]);
+    this.#key = key;
+    this.#infohash = infohash;
+    this.#prefix = concatBytes([CONTEXT, infohash]);
   }
 
   /** Takes the 32 bytes of the transport file. Rejects with `bad_transport_file` when they are not a key. */
@@ -119,9 +119,9 @@ export class CryptoVerifier implements LiveVerifier {
   }
 
   header(header: PieceHeader, done: (genuine: boolean) => void): void {
-    const signed = concatBytes([this.prefix, unsignedPart(header)]);
+    const signed = concatBytes([this.#prefix, unsignedPart(header)]);
     const signature = header.signature as Uint8Array<ArrayBuffer>;
-    crypto.subtle.verify(ALGORITHM, this.key, signature, signed).then(done, () => done(false));
+    crypto.subtle.verify(ALGORITHM, this.#key, signature, signed).then(done, () => done(false));
   }
 
   block(data: Uint8Array, hash: Uint8Array, done: (genuine: boolean) => void): void {
@@ -130,8 +130,8 @@ export class CryptoVerifier implements LiveVerifier {
 
   /** Whether `signature` is that of `HeaderSigner.signSource`. */
   source(signature: Uint8Array, receiverId: Uint8Array, senderId: Uint8Array): Promise<boolean> {
-    const signed = sourceStatement(this.infohash, receiverId, senderId);
-    return crypto.subtle.verify(ALGORITHM, this.key, signature as Uint8Array<ArrayBuffer>, signed);
+    const signed = sourceStatement(this.#infohash, receiverId, senderId);
+    return crypto.subtle.verify(ALGORITHM, this.#key, signature as Uint8Array<ArrayBuffer>, signed);
   }
 }
 

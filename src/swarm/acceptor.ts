@@ -27,42 +27,44 @@ interface Pending extends Holder {
 
 /** Takes connections until closed. */
 export class Acceptor {
-  private readonly context: SwarmContext;
-  private readonly swarms: LeasedSwarms;
+  readonly #context: SwarmContext;
+  readonly #swarms: LeasedSwarms;
   /** In order of arrival. */
-  private readonly pending = new Set<Pending>();
-  private readonly rates: Allowances;
-  private closed = false;
+  readonly #pending = new Set<Pending>();
+  readonly #rates: Allowances;
+  #closed = false;
 
   /** `swarms`: those that a peer may name. */
   constructor(context: SwarmContext, swarms: LeasedSwarms) {
-    this.context = context;
-    this.swarms = swarms;
+    this.#context = context;
+    this.#swarms = swarms;
     const nowMs = () => context.ports.clock.monotonic();
-    this.rates = new Allowances({ perSecond: MAX_RATE, most: MAX_BURST, limit: MAX_HOSTS, nowMs });
+    this.#rates = new Allowances({ perSecond: MAX_RATE, most: MAX_BURST, limit: MAX_HOSTS, nowMs });
   }
 
   /** Takes an incoming connection; a refused one is dropped at once. */
   take(connection: TcpConnection): void {
     const from = hostKey(connection.remote.host);
-    const { bans, encryption, ports: { clock }, reachability } = this.context;
+    const { bans, encryption, ports: { clock }, reachability } = this.#context;
     reachability.incoming(from);
-    if (!this.rates.take(from)) return connection.abort();
+    if (!this.#rates.take(from)) return connection.abort();
     let sameHost = 0;
-    for (const { host } of this.pending) if (host === from) sameHost++;
-    if (this.closed || sameHost >= MAX_PENDING_PER_HOST || bans.has(from, clock.monotonic()) || !this.makeRoom(from)) {
+    for (const { host } of this.#pending) if (host === from) sameHost++;
+    if (
+      this.#closed || sameHost >= MAX_PENDING_PER_HOST || bans.has(from, clock.monotonic()) || !this.#makeRoom(from)
+    ) {
       return connection.abort();
     }
     // `failed` may be called before `acceptPeer` returns its handle, so the entry is made first.
     const entry: Pending = { host: from, isProven: false, close: () => {} };
-    this.pending.add(entry);
-    const settled = () => void this.pending.delete(entry);
+    this.#pending.add(entry);
+    const settled = () => void this.#pending.delete(entry);
     const handle = acceptPeer(connection, {
       clock,
       encryption,
-      candidates: () => this.swarms.list().map((swarm) => swarm.infohashHex),
+      candidates: () => this.#swarms.list().map((swarm) => swarm.infohashHex),
       lookup: (infohashHex, remote) => {
-        const target = this.swarms.get(infohashHex)?.peers.admit(remote) ?? null;
+        const target = this.#swarms.get(infohashHex)?.peers.admit(remote) ?? null;
         if (target === null) return null;
         return { ...target, attach: (link: PeerLink): PeerLinkHandlers => (settled(), target.attach(link)) };
       },
@@ -72,17 +74,17 @@ export class Acceptor {
   }
 
   close(): void {
-    this.closed = true;
-    for (const entry of [...this.pending]) entry.close();
-    this.pending.clear();
+    this.#closed = true;
+    for (const entry of [...this.#pending]) entry.close();
+    this.#pending.clear();
   }
 
   /** Whether there is a place for `host`; displaces another connection if it must. */
-  private makeRoom(host: string): boolean {
-    if (this.pending.size < MAX_PENDING) return true;
-    const displaced = displacedBy(this.pending, host);
+  #makeRoom(host: string): boolean {
+    if (this.#pending.size < MAX_PENDING) return true;
+    const displaced = displacedBy(this.#pending, host);
     if (displaced === null) return false;
-    this.pending.delete(displaced);
+    this.#pending.delete(displaced);
     displaced.close();
     return true;
   }

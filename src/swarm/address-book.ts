@@ -60,33 +60,33 @@ export interface KnownAddress {
 
 /** The bounded book of one swarm. Times are monotonic ms. */
 export class AddressBook {
-  private readonly entries = new Map<string, KnownAddress>();
-  private readonly perHost = new Map<string, number>();
-  private readonly policy: BookPolicy;
-  private seedsRest = false;
+  readonly #entries = new Map<string, KnownAddress>();
+  readonly #perHost = new Map<string, number>();
+  readonly #policy: BookPolicy;
+  #seedsRest = false;
 
   constructor(policy: BookPolicy = FILE_SWARM) {
-    this.policy = policy;
+    this.#policy = policy;
   }
 
   get size(): number {
-    return this.entries.size;
+    return this.#entries.size;
   }
 
   /** Learns an address; false when it was already known, is unusable, or the book is full of better ones. */
   add(address: SocketAddress, origin: PeerOrigin): boolean {
     if (address.port < 1 || address.port > 65535 || address.host === "") return false;
     const key = addressKey(address);
-    const known = this.entries.get(key);
+    const known = this.#entries.get(key);
     if (known !== undefined) {
       if (ORIGIN_RANK[origin] < ORIGIN_RANK[known.origin]) known.origin = origin;
       return false;
     }
     const host = hostKey(address.host);
-    const sameHost = this.perHost.get(host) ?? 0;
+    const sameHost = this.#perHost.get(host) ?? 0;
     if (sameHost >= MAX_PER_HOST) return false;
-    if (this.entries.size >= MAX_ADDRESSES && !this.evictWorse(origin)) return false;
-    this.entries.set(key, {
+    if (this.#entries.size >= MAX_ADDRESSES && !this.#evictWorse(origin)) return false;
+    this.#entries.set(key, {
       key,
       address,
       origin,
@@ -98,20 +98,20 @@ export class AddressBook {
       patient: false,
       seed: false,
     });
-    this.perHost.set(host, sameHost + 1);
+    this.#perHost.set(host, sameHost + 1);
     return true;
   }
 
   get(address: SocketAddress): KnownAddress | undefined {
-    return this.entries.get(addressKey(address));
+    return this.#entries.get(addressKey(address));
   }
 
   /** The best address to dial now, or null. `skip` filters (banned hosts). */
   next(nowMs: number, skip: (host: string) => boolean): KnownAddress | null {
     let best: KnownAddress | null = null;
-    for (const entry of this.entries.values()) {
+    for (const entry of this.#entries.values()) {
       if (entry.state !== "idle" || entry.retryAtMs > nowMs || skip(entry.address.host)) continue;
-      if (best === null || this.policy.score(entry) < this.policy.score(best)) best = entry;
+      if (best === null || this.#policy.score(entry) < this.#policy.score(best)) best = entry;
     }
     return best;
   }
@@ -119,7 +119,7 @@ export class AddressBook {
   /** Earliest time at which an idle address may be tried again; null when there is none. */
   nextRetryMs(): number | null {
     let earliest: number | null = null;
-    for (const entry of this.entries.values()) {
+    for (const entry of this.#entries.values()) {
       if (entry.state === "idle" && (earliest === null || entry.retryAtMs < earliest)) earliest = entry.retryAtMs;
     }
     return earliest;
@@ -128,13 +128,13 @@ export class AddressBook {
   /** The dial or the connection failed: back off, or forget the address. */
   failed(entry: KnownAddress, nowMs: number): void {
     entry.failures++;
-    this.retryLater(entry, nowMs);
+    this.#retryLater(entry, nowMs);
   }
 
   /** A connection that had worked is over: try again after the first delay. */
   ended(entry: KnownAddress, nowMs: number): void {
     entry.failures = 0;
-    this.retryLater(entry, nowMs);
+    this.#retryLater(entry, nowMs);
   }
 
   /**
@@ -167,15 +167,15 @@ export class AddressBook {
   rest(entry: KnownAddress, nowMs: number, asSeed: boolean): void {
     entry.state = "idle";
     entry.seed = asSeed;
-    this.seedsRest ||= asSeed;
+    this.#seedsRest ||= asSeed;
     entry.retryAtMs = nowMs + LAST_RETRY_MS;
   }
 
   /** We lack something again: resting seeds may be dialled at once. Returns whether there are any. */
   wakeSeeds(nowMs: number): boolean {
-    if (!this.seedsRest) return false;
-    this.seedsRest = false;
-    for (const entry of this.entries.values()) {
+    if (!this.#seedsRest) return false;
+    this.#seedsRest = false;
+    for (const entry of this.#entries.values()) {
       if (entry.seed && entry.state === "idle") entry.retryAtMs = Math.min(entry.retryAtMs, nowMs);
       entry.seed = false;
     }
@@ -184,28 +184,28 @@ export class AddressBook {
 
   /** All addresses. */
   list(): KnownAddress[] {
-    return [...this.entries.values()];
+    return [...this.#entries.values()];
   }
 
   remove(entry: KnownAddress): void {
-    if (!this.entries.delete(entry.key)) return;
+    if (!this.#entries.delete(entry.key)) return;
     const host = hostKey(entry.address.host);
-    const left = (this.perHost.get(host) ?? 1) - 1;
-    if (left === 0) this.perHost.delete(host);
-    else this.perHost.set(host, left);
+    const left = (this.#perHost.get(host) ?? 1) - 1;
+    if (left === 0) this.#perHost.delete(host);
+    else this.#perHost.set(host, left);
   }
 
-  private retryLater(entry: KnownAddress, nowMs: number): void {
-    const delayMs = this.policy.retryDelayMs(entry);
+  #retryLater(entry: KnownAddress, nowMs: number): void {
+    const delayMs = this.#policy.retryDelayMs(entry);
     entry.state = "idle";
     if (delayMs === null) this.remove(entry);
     else entry.retryAtMs = nowMs + delayMs;
   }
 
   /** Makes room by dropping the worst idle address, if it is no better than one from `origin`. */
-  private evictWorse(origin: PeerOrigin): boolean {
+  #evictWorse(origin: PeerOrigin): boolean {
     let worst: KnownAddress | null = null;
-    for (const entry of this.entries.values()) {
+    for (const entry of this.#entries.values()) {
       if (entry.state === "idle" && (worst === null || score(entry) > score(worst))) worst = entry;
     }
     if (worst === null || score(worst) < ORIGIN_RANK[origin]) return false;

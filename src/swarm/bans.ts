@@ -11,25 +11,25 @@ export const BAN_MS = 3_600_000;
 
 /** A bounded list of banned hosts; the oldest ban gives way. Times are monotonic ms. */
 export class BanList {
-  private readonly until = new Map<string, number>();
+  readonly #until = new Map<string, number>();
 
   ban(host: string, nowMs: number): void {
     const key = hostKey(host);
-    this.until.delete(key);
-    if (this.until.size >= MAX_BANS) this.until.delete(this.until.keys().next().value!);
-    this.until.set(key, nowMs + BAN_MS);
+    this.#until.delete(key);
+    if (this.#until.size >= MAX_BANS) this.#until.delete(this.#until.keys().next().value!);
+    this.#until.set(key, nowMs + BAN_MS);
   }
 
   has(host: string, nowMs: number): boolean {
     const key = hostKey(host);
-    const until = this.until.get(key);
+    const until = this.#until.get(key);
     if (until === undefined) return false;
     if (until > nowMs) return true;
-    this.until.delete(key);
+    this.#until.delete(key);
     return false;
   }
 
   get size(): number {
-    return this.until.size;
+    return this.#until.size;
   }
 }

@@ -5,34 +5,34 @@ const MAX_HALF_OPEN = 30;
 
 /** A counted set of slots; swarms that found none free are served in turn. */
 export class DialSlots {
-  private free: number;
-  private readonly waiting = new Set<() => void>();
+  #free: number;
+  readonly #waiting = new Set<() => void>();
 
   constructor(limit: number = MAX_HALF_OPEN) {
-    this.free = limit;
+    this.#free = limit;
   }
 
   tryTake(): boolean {
-    if (this.free === 0) return false;
-    this.free--;
+    if (this.#free === 0) return false;
+    this.#free--;
     return true;
   }
 
   /** Returns a slot and calls the longest waiter. */
   release(): void {
-    this.free++;
-    const next = this.waiting.values().next().value;
+    this.#free++;
+    const next = this.#waiting.values().next().value;
     if (next === undefined) return;
-    this.waiting.delete(next);
+    this.#waiting.delete(next);
     next();
   }
 
   /** Calls `fn` once when a slot may be free. The same `fn` waits once. */
   wait(fn: () => void): void {
-    this.waiting.add(fn);
+    this.#waiting.add(fn);
   }
 
   forget(fn: () => void): void {
-    this.waiting.delete(fn);
+    this.#waiting.delete(fn);
   }
 }

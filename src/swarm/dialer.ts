@@ -38,76 +38,76 @@ export interface DialingSwarm {
 
 /** The dialer of one swarm. */
 export class Dialer {
-  private readonly swarm: DialingSwarm;
-  private readonly tcp: Pick<TcpPort, "connect">;
-  private readonly slots: DialSlots;
-  private readonly ending = new AbortController();
-  private dialing = 0;
-  private timer: Timer | null = null;
-  private closed = false;
-  private readonly onSlot = () => this.pump();
+  readonly #swarm: DialingSwarm;
+  readonly #tcp: Pick<TcpPort, "connect">;
+  readonly #slots: DialSlots;
+  readonly #ending = new AbortController();
+  #dialing = 0;
+  #timer: Timer | null = null;
+  #closed = false;
+  readonly #onSlot = () => this.pump();
 
   constructor(swarm: DialingSwarm, tcp: Pick<TcpPort, "connect">, slots: DialSlots) {
-    this.swarm = swarm;
-    this.tcp = tcp;
-    this.slots = slots;
+    this.#swarm = swarm;
+    this.#tcp = tcp;
+    this.#slots = slots;
   }
 
   /** Dials while there is room. Call it whenever an address or room may have appeared. */
   pump(): void {
-    if (this.closed) return;
-    const { swarm } = this;
+    if (this.#closed) return;
+    const swarm = this.#swarm;
     const now = swarm.clock.monotonic();
-    while (swarm.room() > this.dialing) {
+    while (swarm.room() > this.#dialing) {
       const entry = swarm.book.next(now, (host) => swarm.skips(host));
-      if (entry === null) return this.sleep(now);
-      if (!this.slots.tryTake()) return this.slots.wait(this.onSlot);
-      this.dialing++;
-      void this.dial(entry);
+      if (entry === null) return this.#sleep(now);
+      if (!this.#slots.tryTake()) return this.#slots.wait(this.#onSlot);
+      this.#dialing++;
+      void this.#dial(entry);
     }
   }
 
   close(): void {
-    this.closed = true;
-    this.timer?.cancel();
-    this.slots.forget(this.onSlot);
-    this.ending.abort();
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#slots.forget(this.#onSlot);
+    this.#ending.abort();
   }
 
-  private async dial(entry: KnownAddress): Promise<void> {
-    const { clock, book, dialTimes: { connectTimeoutMs = CONNECT_TIMEOUT_MS, doubtfulAfterMs } = {} } = this.swarm;
+  async #dial(entry: KnownAddress): Promise<void> {
+    const { clock, book, dialTimes: { connectTimeoutMs = CONNECT_TIMEOUT_MS, doubtfulAfterMs } = {} } = this.#swarm;
     entry.state = "dialing";
     const startedMs = clock.monotonic();
-    const limit = deadline(clock, connectTimeoutMs, this.ending.signal);
+    const limit = deadline(clock, connectTimeoutMs, this.#ending.signal);
     let counts = true;
     const doubt = () => {
-      if (counts) this.dialing--;
+      if (counts) this.#dialing--;
       counts = false;
     };
     const timer = doubtfulAfterMs === undefined
       ? null
       : clock.setTimeout(() => (doubt(), this.pump()), doubtfulAfterMs);
     try {
-      const connection = await this.tcp.connect(entry.address, { signal: limit.signal });
-      if (this.closed) return connection.abort();
-      this.swarm.connected(entry, connection, clock.monotonic() - startedMs);
+      const connection = await this.#tcp.connect(entry.address, { signal: limit.signal });
+      if (this.#closed) return connection.abort();
+      this.#swarm.connected(entry, connection, clock.monotonic() - startedMs);
     } catch {
       book.failed(entry, clock.monotonic());
     } finally {
       limit.cancel();
       timer?.cancel();
       doubt();
-      this.slots.release();
+      this.#slots.release();
     }
     this.pump();
   }
 
-  private sleep(nowMs: number): void {
-    this.timer?.cancel();
-    this.timer = null;
-    const { book, clock, dialTimes: { minRetryDelayMs = MIN_RETRY_DELAY_MS } = {} } = this.swarm;
+  #sleep(nowMs: number): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+    const { book, clock, dialTimes: { minRetryDelayMs = MIN_RETRY_DELAY_MS } = {} } = this.#swarm;
     const retryMs = book.nextRetryMs();
     if (retryMs === null) return;
-    this.timer = clock.setTimeout(() => this.pump(), Math.max(minRetryDelayMs, retryMs - nowMs));
+    this.#timer = clock.setTimeout(() => this.pump(), Math.max(minRetryDelayMs, retryMs - nowMs));
   }
 }

@@ -14,37 +14,37 @@ const MAX_EARLY_HAVES = 4096;
 export class EarlyPieces {
   /** It said that it has everything. */
   all = false;
-  private bits: Uint8Array | null = null;
-  private haves: number[] = [];
-  private readonly lost = new Set<number>();
+  #bits: Uint8Array | null = null;
+  #haves: number[] = [];
+  readonly #lost = new Set<number>();
 
   bitfield(bytes: Uint8Array): void {
-    this.bits = bytes.slice(0, Math.ceil(MAX_PIECES / 8));
+    this.#bits = bytes.slice(0, Math.ceil(MAX_PIECES / 8));
     this.all = false;
   }
 
   none(): void {
     this.all = false;
-    this.bits = null;
+    this.#bits = null;
   }
 
   have(piece: number): void {
-    this.lost.delete(piece);
-    if (this.haves.length < MAX_EARLY_HAVES) this.haves.push(piece);
+    this.#lost.delete(piece);
+    if (this.#haves.length < MAX_EARLY_HAVES) this.#haves.push(piece);
   }
 
   dontHave(piece: number): void {
-    if (this.lost.size < MAX_EARLY_HAVES) this.lost.add(piece);
+    if (this.#lost.size < MAX_EARLY_HAVES) this.#lost.add(piece);
   }
 
   /** Replays everything to `peer`, in an order with the same result as the original, and forgets it. */
   replay(peer: Required<Pick<PeerLinkHandlers, "haveAll" | "bitfield" | "have" | "dontHave">>): void {
     if (this.all) peer.haveAll();
-    else if (this.bits !== null) peer.bitfield(this.bits);
-    for (const piece of this.haves) peer.have(piece);
-    for (const piece of this.lost) peer.dontHave(piece);
-    this.bits = null;
-    this.haves = [];
-    this.lost.clear();
+    else if (this.#bits !== null) peer.bitfield(this.#bits);
+    for (const piece of this.#haves) peer.have(piece);
+    for (const piece of this.#lost) peer.dontHave(piece);
+    this.#bits = null;
+    this.#haves = [];
+    this.#lost.clear();
   }
 }

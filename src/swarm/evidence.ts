@@ -29,30 +29,30 @@ export async function blockDigests(piece: Uint8Array, sha1: Sha1): Promise<strin
 
 /** Failed attempts, bounded. */
 export class Evidence {
-  private attempts: Attempt[] = [];
+  #attempts: Attempt[] = [];
 
   /** Whether there are failed attempts at this piece. */
   has(piece: number): boolean {
-    return this.attempts.some((a) => a.piece === piece);
+    return this.#attempts.some((a) => a.piece === piece);
   }
 
   /** Keeps a failed attempt: `digests[i]` and `senders[i]` belong to block i. */
   record(piece: number, digests: readonly string[], senders: readonly (Suspect | undefined)[]): void {
-    if (this.attempts.length >= MAX_ATTEMPTS) this.attempts.shift();
-    this.attempts.push({ piece, digests, senders });
+    if (this.#attempts.length >= MAX_ATTEMPTS) this.#attempts.shift();
+    this.#attempts.push({ piece, digests, senders });
   }
 
   /** Compares failed attempts at a piece with a good copy, returns every sender whose block differs, forgets the attempts. */
   convict(piece: number, good: readonly string[]): Suspect[] {
     const liars = new Map<number, Suspect>();
-    for (const attempt of this.attempts) {
+    for (const attempt of this.#attempts) {
       if (attempt.piece !== piece) continue;
       attempt.digests.forEach((digest, block) => {
         const sender = attempt.senders[block];
         if (sender !== undefined && digest !== good[block]) liars.set(sender.source, sender);
       });
     }
-    this.attempts = this.attempts.filter((a) => a.piece !== piece);
+    this.#attempts = this.#attempts.filter((a) => a.piece !== piece);
     return [...liars.values()];
   }
 }

@@ -37,119 +37,119 @@ export interface IngestParts {
 
 /** Unfinished pieces of one torrent. */
 export class Ingest {
-  private readonly parts: IngestParts;
-  private readonly assemblies = new Map<number, Assembly>();
-  private readonly deliveries = new Map<number, Delivery>();
-  private bytes = 0;
+  readonly #parts: IngestParts;
+  readonly #assemblies = new Map<number, Assembly>();
+  readonly #deliveries = new Map<number, Delivery>();
+  #bytes = 0;
 
   constructor(parts: IngestParts) {
-    this.parts = parts;
+    this.#parts = parts;
   }
 
   /** Bytes of piece buffers in use. */
   get heldBytes(): number {
-    return this.bytes;
+    return this.#bytes;
   }
 
   /** Pieces that are partly here. */
   get underWay(): Iterable<number> {
-    return this.assemblies.keys();
+    return this.#assemblies.keys();
   }
 
   /** Where an arriving block goes, or null to discard it. */
   target(source: number, piece: number, offset: number, length: number): Uint8Array | null {
     this.leave(source);
-    if (!isBlock(this.parts.shape, piece, offset, length)) return null;
+    if (!isBlock(this.#parts.shape, piece, offset, length)) return null;
     const block = offset / BLOCK_BYTES;
-    const retrial = this.parts.verifier.retrial(piece)?.target(source, block) ?? null;
+    const retrial = this.#parts.verifier.retrial(piece)?.target(source, block) ?? null;
     if (retrial !== null) {
-      this.deliveries.set(source, { assembly: null, piece, block, view: retrial });
+      this.#deliveries.set(source, { assembly: null, piece, block, view: retrial });
       return retrial;
     }
-    if (this.settled(piece) || !this.parts.scheduler.expects(source, piece, offset)) return null;
-    const assembly = this.assembly(piece);
+    if (this.#settled(piece) || !this.#parts.scheduler.expects(source, piece, offset)) return null;
+    const assembly = this.#assembly(piece);
     if (assembly === null || assembly.has(block)) return null;
     // A second copy of a block in flight (a hedge) gets a buffer of its own: two writers must never share bytes.
     const view = assembly.writing(block) ? new Uint8Array(length) : assembly.begin(block, source);
-    this.deliveries.set(source, { assembly, piece, block, view });
+    this.#deliveries.set(source, { assembly, piece, block, view });
     return view;
   }
 
   /** The block is complete in its target, or was discarded (`kept` false). Returns how many bytes were of use. */
   deliver(source: number, piece: number, offset: number, length: number, kept: boolean): number {
-    const delivery = this.deliveries.get(source);
-    this.deliveries.delete(source);
+    const delivery = this.#deliveries.get(source);
+    this.#deliveries.delete(source);
     const matches = kept && delivery !== undefined && delivery.piece === piece &&
       delivery.block * BLOCK_BYTES === offset;
     if (matches && delivery.assembly === null) {
-      this.parts.verifier.retrial(piece)?.block(source, delivery.block);
+      this.#parts.verifier.retrial(piece)?.block(source, delivery.block);
       return length;
     }
-    const wanted = this.parts.scheduler.blockReceived(source, piece, offset, this.nowMs);
-    if (!matches) return this.lost(piece, length, wanted);
+    const wanted = this.#parts.scheduler.blockReceived(source, piece, offset, this.#nowMs);
+    if (!matches) return this.#lost(piece, length, wanted);
     const { block, view } = delivery;
-    const assembly = this.assemblies.get(piece) ??
-      (wanted && !this.settled(piece) ? this.assembly(piece) : null);
+    const assembly = this.#assemblies.get(piece) ??
+      (wanted && !this.#settled(piece) ? this.#assembly(piece) : null);
     if (!wanted || assembly === null || assembly.has(block)) {
       delivery.assembly!.abandon(block, source);
-      this.dropIfEmpty(delivery.assembly!);
-      return this.lost(piece, length, wanted && assembly === null && !this.settled(piece));
+      this.#dropIfEmpty(delivery.assembly!);
+      return this.#lost(piece, length, wanted && assembly === null && !this.#settled(piece));
     }
-    if (assembly !== delivery.assembly || !assembly.finish(block, source, this.nowMs)) {
-      assembly.finishElsewhere(block, source, view, this.nowMs);
+    if (assembly !== delivery.assembly || !assembly.finish(block, source, this.#nowMs)) {
+      assembly.finishElsewhere(block, source, view, this.#nowMs);
     }
-    this.submit(assembly);
+    this.#submit(assembly);
     return length;
   }
 
-  private submit(assembly: Assembly): void {
+  #submit(assembly: Assembly): void {
     if (!assembly.complete) return;
-    this.assemblies.delete(assembly.piece);
-    this.bytes -= assembly.lengthBytes;
-    void this.parts.verifier.submit(assembly);
+    this.#assemblies.delete(assembly.piece);
+    this.#bytes -= assembly.lengthBytes;
+    void this.#parts.verifier.submit(assembly);
   }
 
   /** The source left, or gave up its block. */
   leave(source: number): void {
-    const delivery = this.deliveries.get(source);
+    const delivery = this.#deliveries.get(source);
     if (delivery === undefined) return;
-    this.deliveries.delete(source);
+    this.#deliveries.delete(source);
     if (delivery.assembly === null) return;
     delivery.assembly.abandon(delivery.block, source);
-    this.dropIfEmpty(delivery.assembly);
+    this.#dropIfEmpty(delivery.assembly);
   }
 
   /** Throws away the blocks of this source in unfinished pieces; those of others stay. */
   discardFrom(source: number): void {
-    for (const assembly of [...this.assemblies.values()]) {
+    for (const assembly of [...this.#assemblies.values()]) {
       const blocks = assembly.drop(source);
       if (blocks.length === 0) continue;
-      this.parts.events.wasted(blocks.length * BLOCK_BYTES);
-      this.parts.scheduler.blocksLost(assembly.piece, blocks, this.nowMs);
+      this.#parts.events.wasted(blocks.length * BLOCK_BYTES);
+      this.#parts.scheduler.blocksLost(assembly.piece, blocks, this.#nowMs);
     }
   }
 
   /** Takes the blocks of a failed copy that are good after all, unless they have come again in the meantime. */
   restore(piece: number, { buffer, senders }: Copy, isGood: (sender: number) => boolean): void {
-    const assembly = this.settled(piece) ? null : this.assembly(piece);
+    const assembly = this.#settled(piece) ? null : this.#assembly(piece);
     if (assembly === null) return;
     senders.forEach((sender, block) => {
       if (!isGood(sender) || assembly.has(block) || assembly.writing(block)) return;
       const from = block * BLOCK_BYTES;
-      if (!this.parts.scheduler.blockRestored(sender, piece, from)) return;
-      assembly.put(block, sender, buffer.subarray(from, from + BLOCK_BYTES), this.nowMs);
+      if (!this.#parts.scheduler.blockRestored(sender, piece, from)) return;
+      assembly.put(block, sender, buffer.subarray(from, from + BLOCK_BYTES), this.#nowMs);
     });
-    this.dropIfEmpty(assembly);
-    this.submit(assembly);
+    this.#dropIfEmpty(assembly);
+    this.#submit(assembly);
   }
 
   /** Takes back a piece that was complete, without the blocks of `liars`, which are wanted again. */
   reopen(assembly: Assembly, liars: readonly number[]): void {
     const blocks = liars.flatMap((source) => assembly.drop(source));
-    this.assemblies.set(assembly.piece, assembly);
-    this.bytes += assembly.lengthBytes;
-    this.parts.events.wasted(blocks.length * BLOCK_BYTES);
-    this.parts.scheduler.blocksLost(assembly.piece, blocks, this.nowMs);
+    this.#assemblies.set(assembly.piece, assembly);
+    this.#bytes += assembly.lengthBytes;
+    this.#parts.events.wasted(blocks.length * BLOCK_BYTES);
+    this.#parts.scheduler.blocksLost(assembly.piece, blocks, this.#nowMs);
   }
 
   /**
@@ -157,75 +157,75 @@ export class Ingest {
    * same blocks would look like duplicates when they come again, and the piece like one whose hash failed.
    */
   forget(piece: number): void {
-    const assembly = this.assemblies.get(piece);
-    if (assembly !== undefined) this.free(assembly);
+    const assembly = this.#assemblies.get(piece);
+    if (assembly !== undefined) this.#free(assembly);
   }
 
   /** Throws everything away without reporting it. */
   clear(): void {
-    this.assemblies.clear();
-    this.deliveries.clear();
-    this.bytes = 0;
+    this.#assemblies.clear();
+    this.#deliveries.clear();
+    this.#bytes = 0;
   }
 
-  private get nowMs(): number {
-    return this.parts.clock.monotonic();
+  get #nowMs(): number {
+    return this.#parts.clock.monotonic();
   }
 
   /** We have the piece or are verifying it: its blocks are not wanted. */
-  private settled(piece: number): boolean {
-    return this.parts.bank.have.has(piece) || this.parts.verifier.holds(piece);
+  #settled(piece: number): boolean {
+    return this.#parts.bank.have.has(piece) || this.#parts.verifier.holds(piece);
   }
 
-  private assembly(piece: number): Assembly | null {
-    const known = this.assemblies.get(piece);
+  #assembly(piece: number): Assembly | null {
+    const known = this.#assemblies.get(piece);
     if (known !== undefined) return known;
-    const bytes = pieceBytes(this.parts.shape, piece);
-    if (!this.makeRoom(bytes, piece)) return null;
-    const assembly = new Assembly(piece, this.parts.buffers.acquire(bytes), this.nowMs);
-    this.assemblies.set(piece, assembly);
-    this.bytes += bytes;
+    const bytes = pieceBytes(this.#parts.shape, piece);
+    if (!this.#makeRoom(bytes, piece)) return null;
+    const assembly = new Assembly(piece, this.#parts.buffers.acquire(bytes), this.#nowMs);
+    this.#assemblies.set(piece, assembly);
+    this.#bytes += bytes;
     return assembly;
   }
 
   /** Keeps within the limit by giving up the longest-quiet piece that nobody needs soon. */
-  private makeRoom(bytes: number, piece: number): boolean {
-    while (this.bytes + bytes > ASSEMBLY_LIMIT_BYTES && this.assemblies.size >= MIN_ASSEMBLIES) {
+  #makeRoom(bytes: number, piece: number): boolean {
+    while (this.#bytes + bytes > ASSEMBLY_LIMIT_BYTES && this.#assemblies.size >= MIN_ASSEMBLIES) {
       let victim: Assembly | null = null;
-      for (const a of this.assemblies.values()) {
-        if (!this.parts.scheduler.wanted(a.piece) && (victim === null || a.touchedMs < victim.touchedMs)) victim = a;
+      for (const a of this.#assemblies.values()) {
+        if (!this.#parts.scheduler.wanted(a.piece) && (victim === null || a.touchedMs < victim.touchedMs)) victim = a;
       }
-      if (victim === null) return this.parts.scheduler.wanted(piece) && this.assemblies.size < 4 * MIN_ASSEMBLIES;
-      this.discard(victim);
+      if (victim === null) return this.#parts.scheduler.wanted(piece) && this.#assemblies.size < 4 * MIN_ASSEMBLIES;
+      this.#discard(victim);
     }
     return true;
   }
 
-  private discard(assembly: Assembly): void {
-    this.free(assembly);
-    this.parts.events.discarded(assembly.piece);
+  #discard(assembly: Assembly): void {
+    this.#free(assembly);
+    this.#parts.events.discarded(assembly.piece);
   }
 
-  private free(assembly: Assembly): void {
-    this.assemblies.delete(assembly.piece);
-    this.bytes -= assembly.lengthBytes;
-    if (!assembly.busy) this.parts.buffers.release(assembly.buffer);
+  #free(assembly: Assembly): void {
+    this.#assemblies.delete(assembly.piece);
+    this.#bytes -= assembly.lengthBytes;
+    if (!assembly.busy) this.#parts.buffers.release(assembly.buffer);
   }
 
-  private dropIfEmpty(assembly: Assembly): void {
-    if (!assembly.empty || this.assemblies.get(assembly.piece) !== assembly) return;
-    this.assemblies.delete(assembly.piece);
-    this.bytes -= assembly.lengthBytes;
+  #dropIfEmpty(assembly: Assembly): void {
+    if (!assembly.empty || this.#assemblies.get(assembly.piece) !== assembly) return;
+    this.#assemblies.delete(assembly.piece);
+    this.#bytes -= assembly.lengthBytes;
     // The peer that left may still hold a view of the buffer, so it is not reused.
   }
 
   /** A block was thrown away; if the scheduler counted it as received, the whole piece starts over. */
-  private lost(piece: number, length: number, counted: boolean): number {
-    this.parts.events.wasted(length);
+  #lost(piece: number, length: number, counted: boolean): number {
+    this.#parts.events.wasted(length);
     if (counted) {
-      const assembly = this.assemblies.get(piece);
-      if (assembly !== undefined) this.discard(assembly);
-      else if (!this.settled(piece)) this.parts.events.discarded(piece);
+      const assembly = this.#assemblies.get(piece);
+      if (assembly !== undefined) this.#discard(assembly);
+      else if (!this.#settled(piece)) this.#parts.events.discarded(piece);
     }
     return 0;
   }

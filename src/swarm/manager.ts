@@ -84,23 +84,23 @@ export class TorrentSwarmManager implements SwarmManager {
   readonly context: SwarmContext;
   /** All swarms, including broadcasts (`LiveSwarmManager`): they share the peer port, the places for peers and the bans. */
   readonly swarms: LeasedSwarms;
-  private readonly ports: Ports;
-  private readonly options: SwarmManagerOptions;
-  private readonly acceptor: Acceptor;
-  private listener: TcpListener | null = null;
-  private externalPort: number | null = null;
-  private closing: Promise<void> | null = null;
+  readonly #ports: Ports;
+  readonly #options: SwarmManagerOptions;
+  readonly #acceptor: Acceptor;
+  #listener: TcpListener | null = null;
+  #externalPort: number | null = null;
+  #closing: Promise<void> | null = null;
 
   /** Use `createSwarmManager`. */
   constructor(ports: Ports, options: SwarmManagerOptions) {
-    this.ports = ports;
-    this.options = options;
+    this.#ports = ports;
+    this.#options = options;
     const { clock } = ports;
     this.swarms = new LeasedSwarms(clock, options.lingerMs ?? DEFAULT_LINGER_MS);
     const surroundings = options.surroundings ?? new Surroundings(ports.network, () => clock.monotonic());
     this.context = {
       ports,
-      cache: this.orderedCache(options.cache),
+      cache: this.#orderedCache(options.cache),
       discovery: options.discovery ?? null,
       publicFetch: options.publicFetch ?? refuseAll,
       peerId: options.peerId,
@@ -122,57 +122,57 @@ export class TorrentSwarmManager implements SwarmManager {
       uploadBucket: new TokenBucket(clock, options.uploadLimitBytesPerSecond ?? 0),
       buffers: options.cache.buffers ?? { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
       createScheduler: (shape, sources, forgetPiece) => new Scheduler(shape, sources, forgetPiece),
-      utp: new UtpEndpoint({ clock, random: Math.random, open: () => this.openUdp() }),
+      utp: new UtpEndpoint({ clock, random: Math.random, open: () => this.#openUdp() }),
       connectPeer,
-      listenPort: () => this.listener === null ? null : this.externalPort ?? this.listener.address.port,
+      listenPort: () => this.#listener === null ? null : this.#externalPort ?? this.#listener.address.port,
       utpPort: async () => {
         const port = await this.context.utp.bind();
-        return port === this.listener?.address.port ? this.externalPort ?? port : port;
+        return port === this.#listener?.address.port ? this.#externalPort ?? port : port;
       },
-      globalRoom: () => this.globalRoom(),
-      readAheadRoom: () => this.readAheadRoom(),
+      globalRoom: () => this.#globalRoom(),
+      readAheadRoom: () => this.#readAheadRoom(),
     };
-    this.acceptor = new Acceptor(this.context, this.swarms);
+    this.#acceptor = new Acceptor(this.context, this.swarms);
   }
 
   /** Most peers over all swarms. */
   get maxPeers(): number {
-    return this.options.maxPeers ?? DEFAULT_MAX_PEERS;
+    return this.#options.maxPeers ?? DEFAULT_MAX_PEERS;
   }
 
   get peerAddress(): { host: string; port: number } | null {
-    return this.listener === null ? null : { ...this.listener.address };
+    return this.#listener === null ? null : { ...this.#listener.address };
   }
 
   /** Call it once. Rejects with `conflict` when the port is taken. */
   async listen(): Promise<void> {
-    const port = this.options.peerPort === undefined ? 0 : this.options.peerPort;
+    const port = this.#options.peerPort === undefined ? 0 : this.#options.peerPort;
     if (port === null) return;
-    const at = { host: this.options.peerHost ?? "0.0.0.0", port };
+    const at = { host: this.#options.peerHost ?? "0.0.0.0", port };
     try {
-      this.listener = await this.ports.tcp.listen(at, (connection) => this.acceptor.take(connection));
+      this.#listener = await this.#ports.tcp.listen(at, (connection) => this.#acceptor.take(connection));
     } catch (error) {
       // A platform without sockets still plays from web seeds.
       if (!hasCode(error, "unavailable")) throw error;
-      this.ports.log.log("info", "this platform accepts no peers", { error: String(error) });
+      this.#ports.log.log("info", "this platform accepts no peers", { error: String(error) });
     }
   }
 
   /**
    * The DHT's port if it has one, else the number of the peer port, so that a router needs to pass on only one number.
    */
-  private async openUdp(): Promise<UdpSocket> {
+  async #openUdp(): Promise<UdpSocket> {
     const shared = this.context.discovery?.peerDatagrams ?? null;
     if (shared !== null) return shared;
-    const { udp } = this.ports;
-    const host = this.options.peerHost ?? "0.0.0.0";
-    return await udp.bind({ host, port: this.listener?.address.port ?? 0 }).catch(() => udp.bind({ host }));
+    const { udp } = this.#ports;
+    const host = this.#options.peerHost ?? "0.0.0.0";
+    return await udp.bind({ host, port: this.#listener?.address.port ?? 0 }).catch(() => udp.bind({ host }));
   }
 
   acquire(target: SwarmTarget): Lease<TorrentSwarm> {
     const infohashHex = target.metainfo?.infohashHex ?? target.magnet?.infohashHex;
     if (infohashHex === undefined) throw new MillraceError("invalid_argument", "neither metainfo nor magnet given");
-    const swarm = this.joined(infohashHex, target);
+    const swarm = this.#joined(infohashHex, target);
     const peering = target.withoutPeers === true ? 0 : 1;
     swarm.peeringLeases += peering;
     swarm.followLeases();
@@ -188,12 +188,12 @@ export class TorrentSwarmManager implements SwarmManager {
 
   /** The port by which others reach ours, because a router passes it on; null: others use our port's own number. */
   setExternalPort(port: number | null): void {
-    this.externalPort = port;
+    this.#externalPort = port;
   }
 
   /** Whether this host is banned for corrupt data or for breaking the protocol. */
   banned(host: string): boolean {
-    return this.context.bans.has(host, this.ports.clock.monotonic());
+    return this.context.bans.has(host, this.#ports.clock.monotonic());
   }
 
   /** Bytes per second, 0 = unlimited. */
@@ -205,26 +205,26 @@ export class TorrentSwarmManager implements SwarmManager {
   }
 
   close(): Promise<void> {
-    this.closing ??= this.shutDown();
-    return this.closing;
+    this.#closing ??= this.#shutDown();
+    return this.#closing;
   }
 
-  private async shutDown(): Promise<void> {
-    this.acceptor.close();
+  async #shutDown(): Promise<void> {
+    this.#acceptor.close();
     this.context.utp.close();
-    const jobs = [this.listener?.close(), this.swarms.close()];
+    const jobs = [this.#listener?.close(), this.swarms.close()];
     this.context.downloadBucket.close();
     this.context.uploadBucket.close();
     let timer: Timer | undefined;
     const late = new Promise<void>((resolve) => {
-      timer = this.ports.clock.setTimeout(resolve, CLOSE_TIMEOUT_MS);
+      timer = this.#ports.clock.setTimeout(resolve, CLOSE_TIMEOUT_MS);
     });
     await Promise.race([Promise.all(jobs), late]);
     timer?.cancel();
   }
 
   /** Shares the running swarm of that infohash, or starts one. */
-  private joined(infohashHex: string, target: SwarmTarget): TorrentSwarm {
+  #joined(infohashHex: string, target: SwarmTarget): TorrentSwarm {
     const running = this.swarms.get(infohashHex);
     if (running instanceof TorrentSwarm) {
       running.learn(target);
@@ -233,24 +233,24 @@ export class TorrentSwarmManager implements SwarmManager {
     if (running !== undefined) throw new MillraceError("conflict", "this broadcast is already running");
     this.swarms.makeRoom();
     const swarm = new TorrentSwarm(this.context, target);
-    this.swarms.add(swarm, () => this.options.left?.(swarm));
+    this.swarms.add(swarm, () => this.#options.left?.(swarm));
     return swarm;
   }
 
-  private globalRoom(): number {
+  #globalRoom(): number {
     return this.swarms.list().reduce((room, { peers }) => room - peers.count, this.maxPeers);
   }
 
   /** Half of the cache is for read-ahead; the other half holds what was read and pieces under way. */
-  private readAheadRoom(): number {
-    const { limitBytes } = this.options.cache;
+  #readAheadRoom(): number {
+    const { limitBytes } = this.#options.cache;
     if (limitBytes === 0) return Infinity;
     const readers = this.list().reduce((count, { readingAheadCount }) => count + readingAheadCount, 0);
     return Math.max(MIN_READ_AHEAD_BYTES, Math.floor(limitBytes / 2 / Math.max(1, readers)));
   }
 
   /** A torrent joined again while its old swarm is closing waits until the old store is closed. */
-  private orderedCache(cache: PieceCache): PieceCache {
+  #orderedCache(cache: PieceCache): PieceCache {
     return {
       open: async (layout) => {
         await this.swarms.closed(layout.infohashHex);

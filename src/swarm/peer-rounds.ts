@@ -30,31 +30,31 @@ export interface RoundPeers {
 
 /** The rounds of one swarm. Times are monotonic ms. */
 export class PeerRounds {
-  private readonly peers: RoundPeers;
-  private readonly uploadSlots: number;
-  private nextChokeMs: number;
-  private round = 0;
-  private slots: number;
-  private readonly sent = new WeakMap<PeerSession, { bytes: number; sinceMs: number }>();
+  readonly #peers: RoundPeers;
+  readonly #uploadSlots: number;
+  #nextChokeMs: number;
+  #round = 0;
+  #slots: number;
+  readonly #sent = new WeakMap<PeerSession, { bytes: number; sinceMs: number }>();
 
   /** `uploadSlots`: peers served at once at most; a slow up-link serves fewer (`upload-slots.ts`). */
   constructor(peers: RoundPeers, uploadSlots: number, nowMs: number) {
-    this.peers = peers;
-    this.uploadSlots = this.slots = uploadSlots;
-    this.nextChokeMs = nowMs + CHOKE_ROUND_MS;
+    this.#peers = peers;
+    this.#uploadSlots = this.#slots = uploadSlots;
+    this.#nextChokeMs = nowMs + CHOKE_ROUND_MS;
   }
 
   /** Call it every second. */
   run(nowMs: number): void {
-    if (nowMs >= this.nextChokeMs) {
-      this.nextChokeMs = nowMs + CHOKE_ROUND_MS;
-      this.choke(nowMs);
-      this.round++;
+    if (nowMs >= this.#nextChokeMs) {
+      this.#nextChokeMs = nowMs + CHOKE_ROUND_MS;
+      this.#choke(nowMs);
+      this.#round++;
     }
-    this.makeRoom(nowMs);
-    for (const session of [...this.peers.sessions]) {
+    this.#makeRoom(nowMs);
+    for (const session of [...this.#peers.sessions]) {
       if (!session.isReady) continue;
-      if (!this.dropUseless(session, nowMs)) this.keepAlive(session, nowMs);
+      if (!this.#dropUseless(session, nowMs)) this.#keepAlive(session, nowMs);
     }
   }
 
@@ -67,20 +67,20 @@ export class PeerRounds {
   fillSlots(): void {
     let used = 0;
     const waiting: PeerSession[] = [];
-    for (const session of this.peers.sessions) {
+    for (const session of this.#peers.sessions) {
       if (!session.isReady || !session.peerInterested) continue;
       if (session.amChoking) waiting.push(session);
       else used++;
     }
-    for (const session of waiting.slice(0, Math.max(0, this.slots - used))) session.setChoking(false);
+    for (const session of waiting.slice(0, Math.max(0, this.#slots - used))) session.setChoking(false);
   }
 
-  private choke(nowMs: number): void {
-    const sessions = [...this.peers.sessions].filter((s) => s.isReady);
+  #choke(nowMs: number): void {
+    const sessions = [...this.#peers.sessions].filter((s) => s.isReady);
     const isServing = sessions.some((s) => s.peerInterested && !s.amChoking);
     const sentBytesPerS = sessions.reduce((sum, session) => sum + session.uploadRate.rate(nowMs), 0);
     // While nobody is served, the rate says nothing.
-    this.slots = isServing ? uploadSlots(this.uploadSlots, sentBytesPerS) : this.uploadSlots;
+    this.#slots = isServing ? uploadSlots(this.#uploadSlots, sentBytesPerS) : this.#uploadSlots;
     const chosen = chooseUnchoked(
       sessions.map((s) => ({
         id: s.id,
@@ -91,39 +91,39 @@ export class PeerRounds {
         unchokedSinceMs: s.unchokedSinceMs,
         snubbed: s.snubbed(nowMs),
       })),
-      { seeding: this.peers.isSeeding, slots: this.slots, round: this.round, nowMs },
+      { seeding: this.#peers.isSeeding, slots: this.#slots, round: this.#round, nowMs },
     );
     for (const session of sessions) session.setChoking(!chosen.has(session.id));
   }
 
   /** Returns whether it was dropped. */
-  private dropUseless(session: PeerSession, nowMs: number): boolean {
+  #dropUseless(session: PeerSession, nowMs: number): boolean {
     const silentMs = nowMs - session.link!.lastReceivedMs;
     const isWanted = session.amInterested || session.peerInterested;
     if (silentMs > SILENT_MS) session.drop(new MillraceError("closed", "the peer was silent"));
     else if (session.deaf && silentMs > DEAF_MS) session.drop(new MillraceError("closed", "the peer was deaf"));
-    else if (this.peers.isSeeding && session.isSeed) session.part("both_seeds");
+    else if (this.#peers.isSeeding && session.isSeed) session.part("both_seeds");
     else if (!isWanted && nowMs - session.usefulMs > USELESS_MS) session.part("useless");
     else return false;
     return true;
   }
 
   /** One idle peer per round makes room for an address that might be better. */
-  private makeRoom(nowMs: number): void {
-    if (!this.peers.isCrowded) return;
+  #makeRoom(nowMs: number): void {
+    if (!this.#peers.isCrowded) return;
     let idlest: PeerSession | null = null;
-    for (const session of this.peers.sessions) {
+    for (const session of this.#peers.sessions) {
       if (nowMs - session.usefulMs < IDLE_MS) continue;
       if (idlest === null || session.usefulMs < idlest.usefulMs) idlest = session;
     }
     idlest?.part("makes_room");
   }
 
-  private keepAlive(session: PeerSession, nowMs: number): void {
+  #keepAlive(session: PeerSession, nowMs: number): void {
     const bytes = session.link!.counters.sentBytes;
-    const last = this.sent.get(session);
+    const last = this.#sent.get(session);
     if (last === undefined || last.bytes !== bytes) {
-      this.sent.set(session, { bytes, sinceMs: nowMs });
+      this.#sent.set(session, { bytes, sinceMs: nowMs });
     } else if (nowMs - last.sinceMs >= KEEP_ALIVE_MS) {
       session.link!.keepAlive();
     }

@@ -77,20 +77,20 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   queue: UploadQueue | null = null;
   /** Fetching its metadata failed, or it has none. */
   metadataUseless = false;
-  private readonly torrent: Torrent;
-  private readonly early = new EarlyPieces();
+  readonly #torrent: Torrent;
+  readonly #early = new EarlyPieces();
   /** The pieces that our handshake announced; null when we announced none before the peer replied. */
   told: Bitfield | null = null;
   /** We hung up to dial it again more slowly, because it did not react to the data sent with our handshake. */
   hasteGivenUp = false;
-  private answerTimer: Timer | null = null;
-  private anticipated = false;
-  private joined = false;
-  private reportedBytes = 0;
+  #answerTimer: Timer | null = null;
+  #anticipated = false;
+  #joined = false;
+  #reportedBytes = 0;
 
   constructor(swarm: PeerSwarm, id: number, host: string, address: KnownAddress | null) {
     super(swarm, id, host, address);
-    this.torrent = swarm.torrent;
+    this.#torrent = swarm.torrent;
     this.usefulMs = this.startedMs;
     this.lastBlockMs = this.startedMs;
     this.downloadRate = new RateMeter(this.startedMs);
@@ -108,7 +108,7 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   }
 
   get isSeed(): boolean {
-    return this.pieces === null ? this.early.all : this.pieces.full;
+    return this.pieces === null ? this.#early.all : this.pieces.full;
   }
 
   get fast(): boolean {
@@ -130,17 +130,17 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
    * creates the link.
    */
   anticipate(): void {
-    const { transfer } = this.torrent;
+    const { transfer } = this.#torrent;
     const have = transfer?.bank.have;
     this.told = have === undefined ? new Bitfield(0) : new Bitfield(have.size, have.bytes);
     if (this.told.count > 0) this.link!.bitfield(this.told.bytes);
     this.setInterested(true);
-    this.answerTimer = this.swarm.clock.setTimeout(() => {
+    this.#answerTimer = this.swarm.clock.setTimeout(() => {
       this.hasteGivenUp = this.link!.counters.receivedBytes === 0;
       if (this.hasteGivenUp) this.drop();
     }, ANSWER_MS + 2 * (this.rttMs ?? 0));
     if (transfer === null) return;
-    this.anticipated = true;
+    this.#anticipated = true;
     transfer.scheduler.presume(this.id, this.swarm.clock.monotonic(), this.rttMs ?? 0);
     transfer.kick();
   }
@@ -149,9 +149,9 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
    * The data path exists (or the handshake is done): the peer takes part in it, with the pieces it has reported so far.
    */
   join(): void {
-    const { transfer, uploads } = this.torrent;
-    if (this.joined || transfer === null || uploads === null || this.info === null || this.isClosed) return;
-    this.joined = true;
+    const { transfer, uploads } = this.#torrent;
+    if (this.#joined || transfer === null || uploads === null || this.info === null || this.isClosed) return;
+    this.#joined = true;
     const link = this.link!;
     const { scheduler, metainfo } = transfer;
     const now = this.swarm.clock.monotonic();
@@ -165,7 +165,7 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
       fast: this.fast,
     });
     if (!this.peerChoking) scheduler.unchoked(this.id, now);
-    this.early.replay(this);
+    this.#early.replay(this);
     transfer.kick();
   }
 
@@ -178,9 +178,9 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   /** Reports the bytes of unfinished blocks to the scheduler. */
   reportProgress(nowMs: number): void {
     const total = this.link?.counters.downloadedPayloadBytes ?? 0;
-    if (total === this.reportedBytes || !this.joined) return;
-    this.torrent.transfer?.scheduler.progress(this.id, total - this.reportedBytes, nowMs);
-    this.reportedBytes = total;
+    if (total === this.#reportedBytes || !this.#joined) return;
+    this.#torrent.transfer?.scheduler.progress(this.id, total - this.#reportedBytes, nowMs);
+    this.#reportedBytes = total;
   }
 
   setInterested(value: boolean): void {
@@ -219,24 +219,24 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
 
   override extended(info: ExtendedHandshake): void {
     super.extended(info);
-    if (this.joined) this.torrent.transfer?.scheduler.setRequestQueueLimit(this.id, info.requestQueueLimit);
-    this.torrent.fetcher.pump();
+    if (this.#joined) this.#torrent.transfer?.scheduler.setRequestQueueLimit(this.id, info.requestQueueLimit);
+    this.#torrent.fetcher.pump();
   }
 
   choke(): void {
     this.peerChoking = true;
-    if (!this.joined) return;
-    this.torrent.transfer?.scheduler.choked(this.id, this.swarm.clock.monotonic());
-    this.torrent.transfer?.sourceChoked(this.id);
-    this.torrent.transfer?.kick();
+    if (!this.#joined) return;
+    this.#torrent.transfer?.scheduler.choked(this.id, this.swarm.clock.monotonic());
+    this.#torrent.transfer?.sourceChoked(this.id);
+    this.#torrent.transfer?.kick();
   }
 
   unchoke(): void {
     this.peerChoking = false;
     this.lastBlockMs = this.swarm.clock.monotonic();
-    if (!this.joined) return;
-    this.torrent.transfer?.scheduler.unchoked(this.id, this.swarm.clock.monotonic());
-    this.torrent.transfer?.kick();
+    if (!this.#joined) return;
+    this.#torrent.transfer?.scheduler.unchoked(this.id, this.swarm.clock.monotonic());
+    this.#torrent.transfer?.kick();
   }
 
   interested(): void {
@@ -250,45 +250,45 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   }
 
   bitfield(bytes: Uint8Array): void {
-    if (this.pieces === null) return this.early.bitfield(bytes);
+    if (this.pieces === null) return this.#early.bitfield(bytes);
     this.pieces = new Bitfield(this.pieces.size, bytes);
-    this.torrent.transfer?.scheduler.peerBitfield(this.id, this.pieces.bytes, this.swarm.clock.monotonic());
+    this.#torrent.transfer?.scheduler.peerBitfield(this.id, this.pieces.bytes, this.swarm.clock.monotonic());
     this.swarm.piecesChanged(this);
-    this.torrent.transfer?.kick();
+    this.#torrent.transfer?.kick();
   }
 
   haveAll(): void {
     if (this.pieces === null) {
-      this.early.all = true;
+      this.#early.all = true;
       return;
     }
     this.pieces.setAll();
-    this.torrent.transfer?.scheduler.peerHasAll(this.id, this.swarm.clock.monotonic());
+    this.#torrent.transfer?.scheduler.peerHasAll(this.id, this.swarm.clock.monotonic());
     this.swarm.piecesChanged(this);
-    this.torrent.transfer?.kick();
+    this.#torrent.transfer?.kick();
   }
 
   haveNone(): void {
-    if (this.pieces === null) this.early.none();
+    if (this.pieces === null) this.#early.none();
   }
 
   have(piece: number): void {
-    if (this.pieces === null) return this.early.have(piece);
+    if (this.pieces === null) return this.#early.have(piece);
     if (!this.pieces.set(piece)) return;
-    this.torrent.transfer?.scheduler.peerHas(this.id, piece, this.swarm.clock.monotonic());
+    this.#torrent.transfer?.scheduler.peerHas(this.id, piece, this.swarm.clock.monotonic());
     if (this.pieces.full) this.swarm.piecesChanged(this);
-    this.torrent.transfer?.kick();
+    this.#torrent.transfer?.kick();
   }
 
   dontHave(piece: number): void {
-    if (this.pieces === null) return this.early.dontHave(piece);
+    if (this.pieces === null) return this.#early.dontHave(piece);
     if (!this.pieces.set(piece, false)) return;
-    this.torrent.transfer?.scheduler.peerLacks(this.id, piece, this.swarm.clock.monotonic());
-    this.torrent.transfer?.kick();
+    this.#torrent.transfer?.scheduler.peerLacks(this.id, piece, this.swarm.clock.monotonic());
+    this.#torrent.transfer?.kick();
   }
 
   request(piece: number, offset: number, length: number): void {
-    const { transfer } = this.torrent;
+    const { transfer } = this.#torrent;
     const fine = transfer !== null && this.queue !== null && !this.amChoking &&
       isServable(transfer.metainfo, piece, offset, length) && transfer.bank.have.has(piece) &&
       this.queue.push(piece, offset, length);
@@ -301,19 +301,19 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   }
 
   reject(piece: number, offset: number, _length: number): void {
-    const { transfer } = this.torrent;
-    if (!this.joined || transfer === null) return;
+    const { transfer } = this.#torrent;
+    if (!this.#joined || transfer === null) return;
     if (transfer.sourceRefused(this.id, piece)) return;
     transfer.scheduler.rejected(this.id, piece, offset, this.swarm.clock.monotonic());
     transfer.kick();
   }
 
   allowedFast(piece: number): void {
-    if (this.joined) this.torrent.transfer?.scheduler.allowedFast(this.id, piece, this.swarm.clock.monotonic());
+    if (this.#joined) this.#torrent.transfer?.scheduler.allowedFast(this.id, piece, this.swarm.clock.monotonic());
   }
 
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null {
-    return this.torrent.transfer?.blockTarget(this.id, piece, offset, length) ?? null;
+    return this.#torrent.transfer?.blockTarget(this.id, piece, offset, length) ?? null;
   }
 
   block(piece: number, offset: number, length: number, kept: boolean): void {
@@ -323,24 +323,24 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
     this.downloadRate.add(length, now);
     this.reportProgress(now);
     this.swarm.downloaded(this, length);
-    this.torrent.transfer?.blockArrived(this.id, piece, offset, length, kept);
+    this.#torrent.transfer?.blockArrived(this.id, piece, offset, length, kept);
   }
 
   metadata(infoBytes: Uint8Array): void {
-    void this.torrent.learnMetadata(this, infoBytes);
+    void this.#torrent.learnMetadata(this, infoBytes);
   }
 
   metadataFailed(_error: Error): void {
     this.metadataUseless = true;
-    this.torrent.fetcher.pump();
+    this.#torrent.fetcher.pump();
   }
 
   protected left(): void {
-    this.answerTimer?.cancel();
+    this.#answerTimer?.cancel();
     this.queue?.close();
-    if (this.joined || this.anticipated) {
-      this.torrent.transfer?.sourceLeft(this.id);
-      this.torrent.transfer?.scheduler.removePeer(this.id, this.swarm.clock.monotonic());
+    if (this.#joined || this.#anticipated) {
+      this.#torrent.transfer?.sourceLeft(this.id);
+      this.#torrent.transfer?.scheduler.removePeer(this.id, this.swarm.clock.monotonic());
     }
   }
 }

@@ -5,18 +5,18 @@ import type { Neighbour } from "./neighbour.ts";
 
 /** Peer exchange of one swarm; not for private torrents (BEP 27). Times are monotonic ms. */
 export class PexRounds {
-  private readonly firstMs: number;
-  private readonly book = new PexBook();
-  private known = new Map<string, SocketAddress>();
+  readonly #firstMs: number;
+  readonly #book = new PexBook();
+  #known = new Map<string, SocketAddress>();
 
   /** `firstMs`: age at which a connection gets its first message. */
   constructor(firstMs: number) {
-    this.firstMs = firstMs;
+    this.#firstMs = firstMs;
   }
 
   /** A session ended. */
   left(session: Neighbour): void {
-    this.book.forget(String(session.id));
+    this.#book.forget(String(session.id));
   }
 
   /** Sends `members` the messages that are due. Call it about every second. */
@@ -27,14 +27,14 @@ export class PexRounds {
       if (entry === null || session.isUnreachable) continue;
       known.set(entry.key, entry.address);
       const flags = (session.isSeed ? PEX_SEED : 0) | (session.link!.incoming ? 0 : PEX_REACHABLE);
-      this.book.add(entry.address, flags);
+      this.#book.add(entry.address, flags);
     }
-    for (const [key, address] of this.known) if (!known.has(key)) this.book.remove(address);
-    this.known = known;
+    for (const [key, address] of this.#known) if (!known.has(key)) this.#book.remove(address);
+    this.#known = known;
     for (const session of members) {
-      if (nowMs - session.startedMs < this.firstMs) continue;
+      if (nowMs - session.startedMs < this.#firstMs) continue;
       if (!session.extensions?.extensions.includes("ut_pex")) continue;
-      const message = this.book.messageFor(String(session.id), session.address?.address ?? null, nowMs);
+      const message = this.#book.messageFor(String(session.id), session.address?.address ?? null, nowMs);
       if (message !== null) session.link!.sendPeers(message.added, message.dropped);
     }
   }

@@ -52,48 +52,48 @@ interface PendingRead {
 export class TorrentReader implements SwarmReader {
   readonly fileIndex: number;
   readonly sizeBytes: number;
-  private readonly host: ReaderHost;
-  private readonly handle: number;
-  private readonly base: number;
-  private readonly demand: ReaderDemand;
-  private readonly pending = new Set<PendingRead>();
-  private readonly ending = new AbortController();
-  private isClosed = false;
-  private announced = false;
+  readonly #host: ReaderHost;
+  readonly #handle: number;
+  readonly #base: number;
+  readonly #demand: ReaderDemand;
+  readonly #pending = new Set<PendingRead>();
+  readonly #ending = new AbortController();
+  #isClosed = false;
+  #announced = false;
 
   constructor(host: ReaderHost, options: TorrentReaderOptions) {
-    this.host = host;
-    this.handle = options.handle;
+    this.#host = host;
+    this.#handle = options.handle;
     this.fileIndex = options.fileIndex;
-    this.base = options.fileOffset;
+    this.#base = options.fileOffset;
     this.sizeBytes = options.sizeBytes;
     host.sharedReads.join();
-    this.demand = {
-      position: this.base,
-      end: this.base + this.sizeBytes,
+    this.#demand = {
+      position: this.#base,
+      end: this.#base + this.sizeBytes,
       bytesPerSecond: null,
       readAheadBytes: options.readAheadBytes,
-      waitingEnd: this.base,
+      waitingEnd: this.#base,
     };
   }
 
   /** Whether the scheduler fetches ahead of it (once it has read something). */
   get readsAhead(): boolean {
-    return this.announced && this.demand.readAheadBytes !== 0;
+    return this.#announced && this.#demand.readAheadBytes !== 0;
   }
 
   /** Its position, bytes from the beginning of the torrent. */
   get position(): number {
-    return this.demand.position;
+    return this.#demand.position;
   }
 
   setBitrate(bytesPerSecond: number): void {
-    this.demand.bytesPerSecond = bytesPerSecond > 0 ? bytesPerSecond : null;
-    if (this.announced) this.tell();
+    this.#demand.bytesPerSecond = bytesPerSecond > 0 ? bytesPerSecond : null;
+    if (this.#announced) this.#tell();
   }
 
   read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array> {
-    if (this.isClosed) return Promise.reject(closedError());
+    if (this.#isClosed) return Promise.reject(closedError());
     if (options.signal.aborted) return Promise.reject(abortError(options.signal));
     if (!(offset >= 0 && length >= 0 && offset + length <= this.sizeBytes)) {
       return Promise.reject(new MillraceError("invalid_argument", `range ${offset}+${length} is outside the file`));
@@ -102,48 +102,48 @@ export class TorrentReader implements SwarmReader {
       return Promise.reject(new MillraceError("too_large", `reads are limited to ${MAX_READ_BYTES} bytes`));
     }
     if (length === 0) return Promise.resolve(new Uint8Array(0));
-    return options.shared === true && this.host.sharedReads.worthwhile
-      ? this.readShared(this.base + offset, length, options.signal)
-      : this.readOwn(this.base + offset, length, options.signal, options.allocate);
+    return options.shared === true && this.#host.sharedReads.worthwhile
+      ? this.#readShared(this.#base + offset, length, options.signal)
+      : this.#readOwn(this.#base + offset, length, options.signal, options.allocate);
   }
 
-  private readOwn(start: number, length: number, signal: AbortSignal, allocate?: Allocate): Promise<Uint8Array> {
-    const ready = this.peek(start, length, allocate);
-    if (ready === null) return this.fromStore(start, length, signal, allocate);
-    this.moveTo(start + length);
+  #readOwn(start: number, length: number, signal: AbortSignal, allocate?: Allocate): Promise<Uint8Array> {
+    const ready = this.#peek(start, length, allocate);
+    if (ready === null) return this.#fromStore(start, length, signal, allocate);
+    this.#moveTo(start + length);
     return Promise.resolve(ready);
   }
 
   /** Bytes of a few pieces that are here are read side by side, without telling the scheduler; all other reads are collected. */
-  private async fromStore(
+  async #fromStore(
     start: number,
     length: number,
     signal: AbortSignal,
     allocate?: Allocate,
   ): Promise<Uint8Array> {
-    const { bank, metainfo: { pieceLengthBytes } } = this.host.transfer;
+    const { bank, metainfo: { pieceLengthBytes } } = this.#host.transfer;
     const first = Math.floor(start / pieceLengthBytes);
     const last = Math.floor((start + length - 1) / pieceLengthBytes);
     let isHere = last - first < MAX_PIECES_AT_ONCE;
     for (let piece = first; isHere && piece <= last; piece++) isHere = bank.have.has(piece);
-    if (!isHere) return this.collect(start, length, signal, allocate);
+    if (!isHere) return this.#collect(start, length, signal, allocate);
     let bytes: Uint8Array;
     try {
       bytes = first === last
         ? await bank.read(first, start - first * pieceLengthBytes, length, allocate)
-        : await this.readPieces(first, start, allocate?.(length) ?? new Uint8Array(length));
+        : await this.#readPieces(first, start, allocate?.(length) ?? new Uint8Array(length));
     } catch {
-      return this.collect(start, length, signal, allocate);
+      return this.#collect(start, length, signal, allocate);
     }
     if (signal.aborted) throw abortError(signal);
-    if (this.isClosed) throw closedError();
-    this.moveTo(start + length);
+    if (this.#isClosed) throw closedError();
+    this.#moveTo(start + length);
     return bytes;
   }
 
   /** Fills `out` from `start` on, which is in piece `first`. After a failure other parts may still be written to. */
-  private async readPieces(first: number, start: number, out: Uint8Array): Promise<Uint8Array> {
-    const { bank, metainfo: { pieceLengthBytes } } = this.host.transfer;
+  async #readPieces(first: number, start: number, out: Uint8Array): Promise<Uint8Array> {
+    const { bank, metainfo: { pieceLengthBytes } } = this.#host.transfer;
     const parts: Promise<void>[] = [];
     for (let piece = first, at = 0; at < out.length; piece++) {
       const from = start + at - piece * pieceLengthBytes;
@@ -155,23 +155,25 @@ export class TorrentReader implements SwarmReader {
     return out;
   }
 
-  private async readShared(start: number, length: number, signal: AbortSignal): Promise<Uint8Array> {
-    const shared = this.host.sharedReads;
-    const own = () => this.readOwn(start, length, signal);
+  async #readShared(start: number, length: number, signal: AbortSignal): Promise<Uint8Array> {
+    const shared = this.#host.sharedReads;
+    const own = () => this.#readOwn(start, length, signal);
     const kept = shared.get(start, length);
     // Bytes not downloaded yet are not shared: each reader waits with its own deadline.
     const bytes = kept ??
-      (this.availableFrom(start - this.base, length) < length ? await own() : await shared.through(start, length, own));
-    if (this.isClosed) throw closedError();
-    if (this.demand.position !== start + length) this.moveTo(start + length);
+      (this.availableFrom(start - this.#base, length) < length
+        ? await own()
+        : await shared.through(start, length, own));
+    if (this.#isClosed) throw closedError();
+    if (this.#demand.position !== start + length) this.#moveTo(start + length);
     return bytes;
   }
 
   availableFrom(offset: number, maxBytes: number): number {
-    const { have } = this.host.transfer.bank;
-    const pieceLength = this.host.transfer.metainfo.pieceLengthBytes;
-    const start = this.base + Math.max(0, offset);
-    const end = Math.min(this.base + this.sizeBytes, start + maxBytes);
+    const { have } = this.#host.transfer.bank;
+    const pieceLength = this.#host.transfer.metainfo.pieceLengthBytes;
+    const start = this.#base + Math.max(0, offset);
+    const end = Math.min(this.#base + this.sizeBytes, start + maxBytes);
     let at = start;
     while (at < end) {
       const piece = Math.floor(at / pieceLength);
@@ -182,31 +184,31 @@ export class TorrentReader implements SwarmReader {
   }
 
   pieceEnd(offset: number): number {
-    const { pieceLengthBytes } = this.host.transfer.metainfo;
-    const end = (Math.floor((this.base + offset) / pieceLengthBytes) + 1) * pieceLengthBytes;
-    return Math.min(this.sizeBytes, end - this.base);
+    const { pieceLengthBytes } = this.#host.transfer.metainfo;
+    const end = (Math.floor((this.#base + offset) / pieceLengthBytes) + 1) * pieceLengthBytes;
+    return Math.min(this.sizeBytes, end - this.#base);
   }
 
   stallReason(): StallReason | null {
-    const first = this.pending.values().next().value;
-    if (first === undefined || this.host.now() - first.sinceMs < LATE_MS) return null;
-    if (this.host.stallWithoutPeers()) return "no_peers";
-    return this.host.transfer.scheduler.stallReason(this.handle, this.host.now());
+    const first = this.#pending.values().next().value;
+    if (first === undefined || this.#host.now() - first.sinceMs < LATE_MS) return null;
+    if (this.#host.stallWithoutPeers()) return "no_peers";
+    return this.#host.transfer.scheduler.stallReason(this.#handle, this.#host.now());
   }
 
   close(): void {
-    if (this.isClosed) return;
-    this.isClosed = true;
-    this.ending.abort(closedError());
-    if (this.announced) this.host.transfer.scheduler.removeReader(this.handle, this.host.now());
-    this.host.transfer.kick();
-    this.host.sharedReads.leave();
-    this.host.closed(this);
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#ending.abort(closedError());
+    if (this.#announced) this.#host.transfer.scheduler.removeReader(this.#handle, this.#host.now());
+    this.#host.transfer.kick();
+    this.#host.sharedReads.leave();
+    this.#host.closed(this);
   }
 
   /** A copy if all of it is in memory now, else null. */
-  private peek(start: number, length: number, allocate?: Allocate): Uint8Array | null {
-    const { bank, metainfo } = this.host.transfer;
+  #peek(start: number, length: number, allocate?: Allocate): Uint8Array | null {
+    const { bank, metainfo } = this.#host.transfer;
     const pieceLength = metainfo.pieceLengthBytes;
     const first = Math.floor(start / pieceLength);
     const offset = start - first * pieceLength;
@@ -231,18 +233,18 @@ export class TorrentReader implements SwarmReader {
    * Piece by piece: bytes that are here are copied at once, so that they may be evicted while the reader waits for the
    * others.
    */
-  private async collect(
+  async #collect(
     start: number,
     length: number,
     signal: AbortSignal,
     allocate?: Allocate,
   ): Promise<Uint8Array> {
-    const { metainfo } = this.host.transfer;
+    const { metainfo } = this.#host.transfer;
     const pieceLength = metainfo.pieceLengthBytes;
-    const pending: PendingRead = { position: start, end: start + length, sinceMs: this.host.now() };
-    this.pending.add(pending);
-    this.tell();
-    const both = joinSignals(signal, this.ending.signal);
+    const pending: PendingRead = { position: start, end: start + length, sinceMs: this.#host.now() };
+    this.#pending.add(pending);
+    this.#tell();
+    const both = joinSignals(signal, this.#ending.signal);
     try {
       const out = allocate?.(length) ?? new Uint8Array(length);
       while (pending.position < pending.end) {
@@ -250,23 +252,23 @@ export class TorrentReader implements SwarmReader {
         const from = pending.position - piece * pieceLength;
         const count = Math.min(pending.end - pending.position, pieceLength - from);
         const at = pending.position - start;
-        await this.copyPiece(piece, from, out.subarray(at, at + count), both.signal);
+        await this.#copyPiece(piece, from, out.subarray(at, at + count), both.signal);
         pending.position += count;
-        if (pending.position < pending.end) this.tell();
+        if (pending.position < pending.end) this.#tell();
       }
       return out;
     } finally {
       both.release();
-      this.pending.delete(pending);
-      if (!this.isClosed) {
-        if (pending.position >= pending.end) this.moveTo(pending.end);
-        else this.tell();
+      this.#pending.delete(pending);
+      if (!this.#isClosed) {
+        if (pending.position >= pending.end) this.#moveTo(pending.end);
+        else this.#tell();
       }
     }
   }
 
-  private async copyPiece(piece: number, from: number, into: Uint8Array, signal: AbortSignal): Promise<void> {
-    const { bank, waits } = this.host.transfer;
+  async #copyPiece(piece: number, from: number, into: Uint8Array, signal: AbortSignal): Promise<void> {
+    const { bank, waits } = this.#host.transfer;
     // The store writes straight into place: otherwise each part of a long read would be cleared, copied and collected again.
     const place = () => into;
     for (let refetches = 0;;) {
@@ -289,9 +291,9 @@ export class TorrentReader implements SwarmReader {
   }
 
   /** null: the scheduler decides. A number: the requested read-ahead, or less when the cache has less room. */
-  private readAhead(): number | null {
-    const { readAheadBytes, bytesPerSecond } = this.demand;
-    const room = this.host.readAheadRoom();
+  #readAhead(): number | null {
+    const { readAheadBytes, bytesPerSecond } = this.#demand;
+    const room = this.#host.readAheadRoom();
     if (readAheadBytes !== null) return Math.min(readAheadBytes, room);
     const { readAheadMinBytes, readAheadMaxBytes, readAheadMs } = defaultTuning;
     if (room >= readAheadMaxBytes) return null;
@@ -299,27 +301,27 @@ export class TorrentReader implements SwarmReader {
   }
 
   /** The reader is at `position` now; the bytes after it are fetched ahead. */
-  private moveTo(position: number): void {
-    this.demand.position = position;
-    this.tell();
+  #moveTo(position: number): void {
+    this.#demand.position = position;
+    this.#tell();
   }
 
-  private tell(): void {
-    if (this.isClosed) return;
-    const first = this.pending.values().next().value;
+  #tell(): void {
+    if (this.#isClosed) return;
+    const first = this.#pending.values().next().value;
     if (first === undefined) {
-      this.demand.waitingEnd = this.demand.position;
+      this.#demand.waitingEnd = this.#demand.position;
     } else {
-      this.demand.position = first.position;
-      this.demand.waitingEnd = first.end;
+      this.#demand.position = first.position;
+      this.#demand.waitingEnd = first.end;
     }
-    this.announced = true;
-    this.host.transfer.scheduler.setReader(
-      this.handle,
-      { ...this.demand, readAheadBytes: this.readAhead() },
-      this.host.now(),
+    this.#announced = true;
+    this.#host.transfer.scheduler.setReader(
+      this.#handle,
+      { ...this.#demand, readAheadBytes: this.#readAhead() },
+      this.#host.now(),
     );
-    this.host.transfer.kick();
+    this.#host.transfer.kick();
   }
 }
 

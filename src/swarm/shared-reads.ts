@@ -36,40 +36,40 @@ const STRAYS_PER_READER = 8;
  * position is not kept: it would push out bytes that the other readers are about to use, until nobody found anything.
  */
 export class SharedReads {
-  private readonly fixedLimitBytes: number | null;
+  readonly #fixedLimitBytes: number | null;
   /** Least recently used first. */
-  private readonly kept = new Map<number, Kept>();
-  private readonly underWay = new Map<number, UnderWay>();
-  private bytes = 0;
-  private readers = 0;
+  readonly #kept = new Map<number, Kept>();
+  readonly #underWay = new Map<number, UnderWay>();
+  #bytes = 0;
+  #readers = 0;
   /** First byte of the foremost read that was kept. */
-  private front = 0;
+  #front = 0;
   /** Reads too far from the front since it last moved. */
-  private strays = 0;
+  #strays = 0;
 
   /** `limitBytes`: how much is kept at most; null (default): depends on the number of readers. */
   constructor(limitBytes: number | null = null) {
-    this.fixedLimitBytes = limitBytes;
+    this.#fixedLimitBytes = limitBytes;
   }
 
   /** Bytes kept at most now. */
   get limitBytes(): number {
-    return this.fixedLimitBytes ??
-      Math.min(MAX_SHARED_BYTES, Math.max(MIN_SHARED_BYTES, this.readers * SHARED_BYTES_PER_READER));
+    return this.#fixedLimitBytes ??
+      Math.min(MAX_SHARED_BYTES, Math.max(MIN_SHARED_BYTES, this.#readers * SHARED_BYTES_PER_READER));
   }
 
   /** Bytes held. */
   get sizeBytes(): number {
-    return this.bytes;
+    return this.#bytes;
   }
 
   /** The bytes that another reader read at exactly this position, else null. */
   get(start: number, length: number): Uint8Array | null {
-    const found = this.kept.get(start);
+    const found = this.#kept.get(start);
     if (found === undefined || found.bytes.length !== length) return null;
-    this.kept.delete(start);
-    if (this.isSpent(++found.uses)) this.bytes -= length;
-    else this.kept.set(start, found);
+    this.#kept.delete(start);
+    if (this.#isSpent(++found.uses)) this.#bytes -= length;
+    else this.#kept.set(start, found);
     return found.bytes;
   }
 
@@ -78,7 +78,7 @@ export class SharedReads {
    * alone.
    */
   async through(start: number, length: number, read: () => Promise<Uint8Array>): Promise<Uint8Array> {
-    const other = this.underWay.get(start);
+    const other = this.#underWay.get(start);
     if (other !== undefined && other.length === length) {
       other.uses++;
       try {
@@ -89,57 +89,57 @@ export class SharedReads {
     }
     const bytes = read();
     const entry: UnderWay = { length, bytes, uses: 1 };
-    this.underWay.set(start, entry);
+    this.#underWay.set(start, entry);
     try {
       const answer = await bytes;
-      this.put(start, answer, entry.uses);
+      this.#put(start, answer, entry.uses);
       return answer;
     } finally {
-      if (this.underWay.get(start) === entry) this.underWay.delete(start);
+      if (this.#underWay.get(start) === entry) this.#underWay.delete(start);
     }
   }
 
   /** Whether there are several readers. A single reader would only waste memory here. */
   get worthwhile(): boolean {
-    return this.readers > 1;
+    return this.#readers > 1;
   }
 
   /** One more reader. */
   join(): void {
-    this.readers++;
+    this.#readers++;
   }
 
   /** One reader less; when at most one remains, everything is dropped. */
   leave(): void {
-    if (--this.readers > 1) return;
-    this.kept.clear();
-    this.bytes = 0;
+    if (--this.#readers > 1) return;
+    this.#kept.clear();
+    this.#bytes = 0;
   }
 
   /** Every reader has used it, so nobody needs it unless a reader reads it again. */
-  private isSpent(uses: number): boolean {
-    return this.readers > 1 && uses >= this.readers;
+  #isSpent(uses: number): boolean {
+    return this.#readers > 1 && uses >= this.#readers;
   }
 
-  private put(start: number, bytes: Uint8Array, uses: number): void {
-    if (this.isSpent(uses)) return;
+  #put(start: number, bytes: Uint8Array, uses: number): void {
+    if (this.#isSpent(uses)) return;
     const { limitBytes } = this;
-    const isNear = this.kept.size === 0 || Math.abs(start - this.front) < limitBytes;
+    const isNear = this.#kept.size === 0 || Math.abs(start - this.#front) < limitBytes;
     // A reader at another position shares nothing; if it led, the readers at the front would find nothing.
-    if (!isNear && ++this.strays <= this.readers * STRAYS_PER_READER) return;
-    if (!isNear || start >= this.front) {
-      this.front = start;
-      this.strays = 0;
+    if (!isNear && ++this.#strays <= this.#readers * STRAYS_PER_READER) return;
+    if (!isNear || start >= this.#front) {
+      this.#front = start;
+      this.#strays = 0;
     }
-    const old = this.kept.get(start);
-    if (old !== undefined) this.bytes -= old.bytes.length;
-    this.kept.delete(start);
-    this.kept.set(start, { bytes, uses });
-    this.bytes += bytes.length;
-    for (const [oldest, dropped] of this.kept) {
-      if (this.bytes <= limitBytes) break;
-      this.kept.delete(oldest);
-      this.bytes -= dropped.bytes.length;
+    const old = this.#kept.get(start);
+    if (old !== undefined) this.#bytes -= old.bytes.length;
+    this.#kept.delete(start);
+    this.#kept.set(start, { bytes, uses });
+    this.#bytes += bytes.length;
+    for (const [oldest, dropped] of this.#kept) {
+      if (this.#bytes <= limitBytes) break;
+      this.#kept.delete(oldest);
+      this.#bytes -= dropped.bytes.length;
     }
   }
 }

@@ -42,46 +42,46 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   peeringLeases = 0;
   transfer: Transfer | null = null;
   uploads: UploadCache | null = null;
-  private readonly context: SwarmContext;
+  readonly #context: SwarmContext;
   readonly fetcher: MetadataFetch<PeerSession>;
   readonly peers: Peers;
-  private readonly discovery: Announcing;
-  private store: PieceStore | null = null;
-  private readonly webSeeds: WebSeeds;
-  private readonly extraWebSeeds = new Set<string>();
-  private readonly webSeedScopes = new WebSeedScopes();
-  private readonly extraTrackers: string[] = [];
-  private readonly readers = new Set<TorrentReader>();
-  private readonly sharedReads = new SharedReads();
-  private nextReader = 1;
-  private downloadAll = false;
-  private isPeering: boolean;
-  private toldCompleted = false;
-  private trouble: string | null = null;
-  private closing: Promise<void> | null = null;
-  private readonly ending = new AbortController();
-  private readonly started = deferred<AnyMetainfo>();
+  readonly #discovery: Announcing;
+  #store: PieceStore | null = null;
+  readonly #webSeeds: WebSeeds;
+  readonly #extraWebSeeds = new Set<string>();
+  readonly #webSeedScopes = new WebSeedScopes();
+  readonly #extraTrackers: string[] = [];
+  readonly #readers = new Set<TorrentReader>();
+  readonly #sharedReads = new SharedReads();
+  #nextReader = 1;
+  #downloadAll = false;
+  #isPeering: boolean;
+  #toldCompleted = false;
+  #trouble: string | null = null;
+  #closing: Promise<void> | null = null;
+  readonly #ending = new AbortController();
+  readonly #started = deferred<AnyMetainfo>();
   /** Set when the metadata has arrived; public as `metainfo` when the store is open. */
-  private description: Metainfo | null = null;
-  private readonly completion = new Completion(this.ending.signal);
+  #description: Metainfo | null = null;
+  readonly #completion = new Completion(this.#ending.signal);
 
   constructor(context: SwarmContext, target: SwarmTarget) {
     const named = target.metainfo ?? target.magnet;
     if (named === undefined) throw new MillraceError("invalid_argument", "neither metainfo nor magnet given");
-    this.context = context;
+    this.#context = context;
     this.infohash = named.infohash;
     this.infohashHex = named.infohashHex;
-    this.started.promise.catch(() => {});
+    this.#started.promise.catch(() => {});
     this.peers = new Peers(context, this);
     this.fetcher = new MetadataFetch(context.ports.clock, context.metadataBudget, this.peers);
-    this.webSeeds = new WebSeeds({
+    this.#webSeeds = new WebSeeds({
       clock: context.ports.clock,
-      fetchFor: (url) => this.webSeedScopes.isAny(url) ? context.ports.fetch : context.publicFetch,
+      fetchFor: (url) => this.#webSeedScopes.isAny(url) ? context.ports.fetch : context.publicFetch,
       downloadBucket: context.downloadBucket,
       downloaded: (bytes) => this.peers.downloadRate.add(bytes, context.ports.clock.monotonic()),
       failed: (url, reason) => context.ports.log.log("info", "web seed failed", { url, reason }),
     }, () => this.peers.takeId());
-    this.discovery = new Announcing(context.discovery, {
+    this.#discovery = new Announcing(context.discovery, {
       infohash: this.infohash,
       trackers: target.metainfo?.trackers ?? (target.magnet?.trackers ?? []).map((tracker) => [tracker]),
       servers: target.servers ?? "any",
@@ -89,9 +89,9 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
       onPeer: (address, origin, source) => this.peers.learn(address, origin, source),
       state: () => announceState(this.transfer, this.peers.uploadRate.totalBytes),
     });
-    this.isPeering = target.withoutPeers !== true;
-    this.peers.setWanted(this.isPeering);
-    if (target.metainfo === undefined && this.isPeering) this.discovery.begin();
+    this.#isPeering = target.withoutPeers !== true;
+    this.peers.setWanted(this.#isPeering);
+    if (target.metainfo === undefined && this.#isPeering) this.#discovery.begin();
     this.learn(target);
   }
 
@@ -101,18 +101,18 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
 
   /** BEP 27. */
   get isPrivate(): boolean {
-    return this.description?.isPrivate ?? false;
+    return this.#description?.isPrivate ?? false;
   }
 
   /** Readers that fetch ahead. */
   get readingAheadCount(): number {
-    return [...this.readers].filter((reader) => reader.readsAhead).length;
+    return [...this.#readers].filter((reader) => reader.readsAhead).length;
   }
 
   /** Somebody reads, everything is wanted, or the metadata is not known yet. */
   get eager(): boolean {
     if (this.transfer === null) return true;
-    return !this.transfer.complete && (this.readers.size > 0 || this.downloadAll);
+    return !this.transfer.complete && (this.#readers.size > 0 || this.#downloadAll);
   }
 
   /** Learns from another description of the same torrent: metadata, trackers, peers, web seeds. */
@@ -120,21 +120,21 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     const { magnet, metainfo, servers = "any", withoutPeers = false } = target;
     this.peers.rule.joinedBy(servers);
     if (metainfo !== undefined) {
-      this.discovery.addTrackers(metainfo.trackers, servers);
-      this.webSeedScopes.allow(metainfo.webSeeds, servers);
+      this.#discovery.addTrackers(metainfo.trackers, servers);
+      this.#webSeedScopes.allow(metainfo.webSeeds, servers);
       const nodes = withoutPeers ? [] : namedDhtNodes(metainfo, this.peers.rule, servers);
-      for (const node of nodes) this.context.discovery?.addDhtNode(node);
-      this.begin(metainfo);
+      for (const node of nodes) this.#context.discovery?.addDhtNode(node);
+      this.#begin(metainfo);
     }
     if (magnet === undefined) return;
-    this.discovery.addTrackers(magnet.trackers.map((tracker) => [tracker]), servers);
-    this.webSeedScopes.allow(magnet.webSeeds, servers);
-    this.extraTrackers.push(...magnet.trackers.slice(0, Math.max(0, 64 - this.extraTrackers.length)));
-    for (const url of magnet.webSeeds) if (this.extraWebSeeds.size < MAX_WEB_SEEDS) this.extraWebSeeds.add(url);
-    learnNamedPeers(this.context.ports, withoutPeers ? [] : magnet.peers, this.ending.signal, (address) => {
+    this.#discovery.addTrackers(magnet.trackers.map((tracker) => [tracker]), servers);
+    this.#webSeedScopes.allow(magnet.webSeeds, servers);
+    this.#extraTrackers.push(...magnet.trackers.slice(0, Math.max(0, 64 - this.#extraTrackers.length)));
+    for (const url of magnet.webSeeds) if (this.#extraWebSeeds.size < MAX_WEB_SEEDS) this.#extraWebSeeds.add(url);
+    learnNamedPeers(this.#context.ports, withoutPeers ? [] : magnet.peers, this.#ending.signal, (address) => {
       this.peers.learn(address, "magnet", null, servers);
     });
-    this.openWebSeeds();
+    this.#openWebSeeds();
   }
 
   /**
@@ -143,11 +143,11 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
    */
   followLeases(): void {
     const isPeering = this.peeringLeases > 0;
-    if (isPeering === this.isPeering || this.closing !== null) return;
-    this.isPeering = isPeering;
+    if (isPeering === this.#isPeering || this.#closing !== null) return;
+    this.#isPeering = isPeering;
     this.peers.setWanted(isPeering);
-    if (!isPeering) void this.discovery.pause();
-    else if (this.transfer !== null || this.description === null) this.beginDiscovery();
+    if (!isPeering) void this.#discovery.pause();
+    else if (this.transfer !== null || this.#description === null) this.#beginDiscovery();
   }
 
   /** Dials an address that the user named. */
@@ -162,51 +162,51 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   }
 
   metadata(signal: AbortSignal): Promise<AnyMetainfo> {
-    return withSignal(this.started.promise, signal);
+    return withSignal(this.#started.promise, signal);
   }
 
   openReader(fileIndex: number, options: ReaderOptions = {}): SwarmReader {
     const { transfer } = this;
-    if (this.closing !== null) throw new MillraceError("closed", "the swarm was closed");
+    if (this.#closing !== null) throw new MillraceError("closed", "the swarm was closed");
     if (transfer === null) throw new MillraceError("conflict", "the metadata is not known yet");
     const file = transfer.metainfo.files[fileIndex];
     if (file === undefined) throw new MillraceError("not_found", `the torrent has no file ${fileIndex}`);
-    if (this.readers.size >= MAX_READERS) throw new MillraceError("too_busy", "too many readers");
+    if (this.#readers.size >= MAX_READERS) throw new MillraceError("too_busy", "too many readers");
     const reader = new TorrentReader(
       {
         transfer,
-        sharedReads: this.sharedReads,
-        now: () => this.context.ports.clock.monotonic(),
-        stallWithoutPeers: () => this.peers.memberCount === 0 && this.webSeeds.count === 0,
-        readAheadRoom: () => this.context.readAheadRoom(),
-        closed: (closed) => this.readers.delete(closed),
+        sharedReads: this.#sharedReads,
+        now: () => this.#context.ports.clock.monotonic(),
+        stallWithoutPeers: () => this.peers.memberCount === 0 && this.#webSeeds.count === 0,
+        readAheadRoom: () => this.#context.readAheadRoom(),
+        closed: (closed) => this.#readers.delete(closed),
       },
       {
-        handle: this.nextReader++,
+        handle: this.#nextReader++,
         fileIndex,
         fileOffset: file.offset,
         sizeBytes: file.sizeBytes,
         readAheadBytes: options.readAheadBytes ?? null,
       },
     );
-    this.readers.add(reader);
+    this.#readers.add(reader);
     return reader;
   }
 
   setDownloadAll(value: boolean): void {
-    this.downloadAll = value;
-    this.applyBackground();
+    this.#downloadAll = value;
+    this.#applyBackground();
   }
 
   async completed(signal: AbortSignal): Promise<void> {
     await this.metadata(signal);
     if (this.transfer?.complete) return;
-    await this.completion.wait(signal);
+    await this.#completion.wait(signal);
   }
 
   status(): SwarmStatus {
-    const now = this.context.ports.clock.monotonic();
-    const sources = this.discovery.status();
+    const now = this.#context.ports.clock.monotonic();
+    const sources = this.#discovery.status();
     return {
       peers: this.peers.memberCount,
       downloadBytesPerSecond: Math.round(this.peers.downloadRate.rate(now)),
@@ -217,81 +217,83 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
       failedPieces: this.transfer?.failedPieces ?? 0,
       havePieces: this.transfer?.bank.have.count ?? 0,
       sources,
-      message: this.trouble ?? trackerTrouble(sources),
+      message: this.#trouble ?? trackerTrouble(sources),
     };
   }
 
   picture(fileIndex: number): SwarmPicture {
-    const { transfer, readers, store, fetcher, peers: { sessions } } = this;
+    const { transfer, fetcher, peers: { sessions } } = this;
+    const readers = this.#readers;
+    const store = this.#store;
     const state = { transfer, readers, store, fetcher, sessions };
-    return swarmPicture(state, fileIndex, this.context.ports.clock.monotonic());
+    return swarmPicture(state, fileIndex, this.#context.ports.clock.monotonic());
   }
 
   /** Leaves: readers and connections end at once. Resolves when the store is closed and trackers are notified. */
   close(): Promise<void> {
-    return this.closing ??= this.leave();
+    return this.#closing ??= this.#leave();
   }
 
-  private async leave(): Promise<void> {
+  async #leave(): Promise<void> {
     const error = new MillraceError("closed", "the swarm was closed");
-    this.ending.abort(error);
-    this.started.reject(error);
-    this.completion.settle();
+    this.#ending.abort(error);
+    this.#started.reject(error);
+    this.#completion.settle();
     this.fetcher.close();
-    for (const reader of [...this.readers]) reader.close();
-    this.webSeeds.close();
-    const discovery = this.discovery.close();
+    for (const reader of [...this.#readers]) reader.close();
+    this.#webSeeds.close();
+    const discovery = this.#discovery.close();
     this.peers.close();
     this.transfer?.close(error);
     this.uploads?.clear();
     const fields = { infohash: this.infohashHex };
-    const log = (error: unknown) => this.context.ports.log.log("warn", "leaving a swarm failed", { ...fields, error });
-    await Promise.all([this.store?.close().catch(log), discovery.catch(log)]);
+    const log = (error: unknown) => this.#context.ports.log.log("warn", "leaving a swarm failed", { ...fields, error });
+    await Promise.all([this.#store?.close().catch(log), discovery.catch(log)]);
   }
 
   async learnMetadata(session: PeerSession, bytes: Uint8Array): Promise<void> {
-    if (this.description !== null || this.closing !== null) return;
+    if (this.#description !== null || this.#closing !== null) return;
     try {
-      const webSeeds = [...this.extraWebSeeds];
-      const metainfo = await parseAnyInfo(bytes, { trackers: this.extraTrackers.map((t) => [t]), webSeeds });
-      if (!isLive(metainfo)) return this.begin(metainfo);
+      const webSeeds = [...this.#extraWebSeeds];
+      const metainfo = await parseAnyInfo(bytes, { trackers: this.#extraTrackers.map((t) => [t]), webSeeds });
+      if (!isLive(metainfo)) return this.#begin(metainfo);
       // A broadcast: another kind of swarm takes over and uses the addresses found here.
       this.fetcher.close();
       this.peers.close();
-      this.started.resolve(metainfo);
+      this.#started.resolve(metainfo);
     } catch (error) {
       // The bytes match the infohash, so no other peer can have better ones.
       const reason = error instanceof MillraceError
         ? error
         : new MillraceError("bad_transport_file", "the metadata is unreadable", { cause: error });
-      this.trouble = reason.message;
-      this.started.reject(reason);
+      this.#trouble = reason.message;
+      this.#started.reject(reason);
       session.drop(reason);
     }
   }
 
-  private begin(metainfo: Metainfo): void {
-    if (this.description !== null || this.closing !== null) return;
-    this.description = metainfo;
+  #begin(metainfo: Metainfo): void {
+    if (this.#description !== null || this.#closing !== null) return;
+    this.#description = metainfo;
     this.fetcher.close();
-    if (metainfo.isPrivate) this.discovery.setPrivate();
-    void this.openStore(metainfo);
+    if (metainfo.isPrivate) this.#discovery.setPrivate();
+    void this.#openStore(metainfo);
   }
 
-  private async openStore(metainfo: Metainfo): Promise<void> {
+  async #openStore(metainfo: Metainfo): Promise<void> {
     try {
-      const store = await this.context.cache.open(metainfo);
-      if (this.closing !== null) return await store.close();
-      this.store = store;
-      this.start(metainfo, store);
+      const store = await this.#context.cache.open(metainfo);
+      if (this.#closing !== null) return await store.close();
+      this.#store = store;
+      this.#start(metainfo, store);
     } catch (error) {
-      this.trouble = error instanceof Error ? error.message : String(error);
-      this.started.reject(error instanceof Error ? error : new MillraceError("io", this.trouble));
+      this.#trouble = error instanceof Error ? error.message : String(error);
+      this.#started.reject(error instanceof Error ? error : new MillraceError("io", this.#trouble));
     }
   }
 
-  private start(metainfo: Metainfo, store: PieceStore): void {
-    const { context } = this;
+  #start(metainfo: Metainfo, store: PieceStore): void {
+    const context = this.#context;
     const transfer = new Transfer({
       metainfo,
       store,
@@ -299,11 +301,11 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
       buffers: context.buffers,
       sha1: context.ports.sha1,
       createScheduler: context.createScheduler,
-      sources: new TorrentSources(this.peers, this.webSeeds),
+      sources: new TorrentSources(this.peers, this.#webSeeds),
       events: {
-        verified: (piece) => this.verified(piece),
-        trouble: (message) => this.setTrouble(message),
-        lost: (piece) => this.lost(piece),
+        verified: (piece) => this.#verified(piece),
+        trouble: (message) => this.#setTrouble(message),
+        lost: (piece) => this.#lost(piece),
       },
     });
     this.transfer = transfer;
@@ -312,69 +314,70 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
       metainfo.pieceLengthBytes,
       (piece) => pieceBytes(metainfo, piece),
     );
-    this.toldCompleted = transfer.complete;
+    this.#toldCompleted = transfer.complete;
     this.peers.joinAll();
-    this.openWebSeeds();
-    this.applyBackground();
-    this.beginDiscovery();
-    this.started.resolve(metainfo);
+    this.#openWebSeeds();
+    this.#applyBackground();
+    this.#beginDiscovery();
+    this.#started.resolve(metainfo);
   }
 
-  private beginDiscovery(): void {
-    if (!this.isPeering) return;
+  #beginDiscovery(): void {
+    if (!this.#isPeering) return;
     // A magnet of a torrent that is already in the cache was announced as lacking everything.
-    if (this.discovery.begin() && this.transfer?.complete) this.discovery.needPeers();
+    if (this.#discovery.begin() && this.transfer?.complete) this.#discovery.needPeers();
   }
 
-  private verified(piece: number): void {
+  #verified(piece: number): void {
     this.peers.broadcastHave(piece);
     if (!this.transfer?.complete) return;
-    this.completion.settle();
-    if (this.toldCompleted) return;
-    this.toldCompleted = true;
-    this.discovery.completed();
+    this.#completion.settle();
+    if (this.#toldCompleted) return;
+    this.#toldCompleted = true;
+    this.#discovery.completed();
   }
 
-  private lost(piece: number): void {
+  #lost(piece: number): void {
     this.uploads?.drop(piece);
     this.peers.broadcastLost(piece);
     this.peers.wakeSeeds();
   }
 
-  private setTrouble(message: string | null): void {
-    if (message !== null && message !== this.trouble) {
-      this.context.ports.log.log("warn", message, { infohash: this.infohashHex });
+  #setTrouble(message: string | null): void {
+    if (message !== null && message !== this.#trouble) {
+      this.#context.ports.log.log("warn", message, { infohash: this.infohashHex });
     }
-    this.trouble = message;
+    this.#trouble = message;
   }
 
-  private openWebSeeds(): void {
+  #openWebSeeds(): void {
     const { transfer } = this;
-    if (transfer === null || this.closing !== null) return;
-    this.webSeeds.open(transfer, new Set([...transfer.metainfo.webSeeds, ...this.extraWebSeeds]));
+    if (transfer === null || this.#closing !== null) return;
+    this.#webSeeds.open(transfer, new Set([...transfer.metainfo.webSeeds, ...this.#extraWebSeeds]));
   }
 
   everyRound(nowMs: number): void {
-    if (this.eager) this.needPeers(nowMs);
+    if (this.eager) this.#needPeers(nowMs);
     this.fetcher.round(nowMs);
   }
 
-  private needPeers(nowMs: number): void {
+  #needPeers(nowMs: number): void {
     const { memberCount } = this.peers;
-    const isLonely = memberCount === 0 && this.transfer === null && this.context.reachability.state !== "open";
-    this.discovery.needPeersAgain(nowMs, memberCount < FEW_PEERS, isLonely);
+    const isLonely = memberCount === 0 && this.transfer === null && this.#context.reachability.state !== "open";
+    this.#discovery.needPeersAgain(nowMs, memberCount < FEW_PEERS, isLonely);
   }
 
   /** Only readers fetch if the cache is smaller than the torrent: a full download would forever fetch evicted pieces. */
-  private applyBackground(): void {
-    const { transfer, context } = this;
+  #applyBackground(): void {
+    const { transfer } = this;
+    const context = this.#context;
     if (transfer === null) return;
     const limit = context.cache.limitBytes;
     const fits = limit === 0 || transfer.metainfo.totalBytes <= limit;
-    if (this.downloadAll && !fits) {
-      this.setTrouble("the cache is smaller than the torrent: only what is being read is fetched");
+    if (this.#downloadAll && !fits) {
+      this.#setTrouble("the cache is smaller than the torrent: only what is being read is fetched");
     }
-    const range = this.downloadAll && fits ? { firstPiece: 0, endPiece: transfer.metainfo.pieceCount } : null;
+    const range = this.#downloadAll && fits ? { firstPiece: 0, endPiece: transfer.metainfo.pieceCount } : null;
     transfer.scheduler.setBackground(range, context.ports.clock.monotonic());
     transfer.kick();
   }

@@ -53,37 +53,37 @@ export class Transfer {
   downloadedBytes = 0;
   /** Payload thrown away, bytes. */
   wastedBytes = 0;
-  private readonly clock: Clock;
-  private readonly sources: Sources;
-  private readonly events: TransferEvents;
-  private readonly ingest: Ingest;
-  private readonly verifier: Verifier;
-  private timer: Timer | null = null;
-  private dueMs = Infinity;
-  private closed = false;
-  private readonly wakeups = new Set<() => void>();
+  readonly #clock: Clock;
+  readonly #sources: Sources;
+  readonly #events: TransferEvents;
+  readonly #ingest: Ingest;
+  readonly #verifier: Verifier;
+  #timer: Timer | null = null;
+  #dueMs = Infinity;
+  #closed = false;
+  readonly #wakeups = new Set<() => void>();
 
   constructor(options: TransferOptions) {
     const { metainfo, clock, buffers, sources, sha1 } = options;
     this.metainfo = metainfo;
-    this.clock = clock;
-    this.sources = sources;
-    this.events = options.events;
+    this.#clock = clock;
+    this.#sources = sources;
+    this.#events = options.events;
     const shape = {
       pieceCount: metainfo.pieceCount,
       pieceLengthBytes: metainfo.pieceLengthBytes,
       totalBytes: metainfo.totalBytes,
       blockBytes: BLOCK_BYTES,
     };
-    const scheduler = options.createScheduler(shape, sources, (piece) => this.ingest.forget(piece));
+    const scheduler = options.createScheduler(shape, sources, (piece) => this.#ingest.forget(piece));
     const bank = new PieceBank(options.store, clock, {
-      lost: (piece) => this.lost(piece),
-      found: (piece) => this.announce(piece),
-      trouble: (message) => this.events.trouble(message),
+      lost: (piece) => this.#lost(piece),
+      found: (piece) => this.#announce(piece),
+      trouble: (message) => this.#events.trouble(message),
     });
     bank.protect = (piece) => scheduler.wanted(piece);
     const events: PieceEvents = {
-      verified: (piece) => this.verified(piece),
+      verified: (piece) => this.#verified(piece),
       failed: (piece) => {
         scheduler.pieceFailed(piece, clock.monotonic());
         this.kick();
@@ -92,19 +92,19 @@ export class Transfer {
         scheduler.pieceDiscarded(piece, clock.monotonic());
         this.kick();
       },
-      restored: (piece, copy, isGood) => this.ingest.restore(piece, copy, isGood),
-      reopened: (assembly, liars) => this.ingest.reopen(assembly, liars),
+      restored: (piece, copy, isGood) => this.#ingest.restore(piece, copy, isGood),
+      reopened: (assembly, liars) => this.#ingest.reopen(assembly, liars),
       wasted: (bytes) => void (this.wastedBytes += bytes),
       convicted: (suspect) => {
-        this.ingest.discardFrom(suspect.source);
+        this.#ingest.discardFrom(suspect.source);
         sources.convict(suspect);
       },
     };
     const verifier = new Verifier({ shape, hashes: metainfo.pieceHashes, clock, sha1, buffers, bank, sources, events });
-    this.ingest = new Ingest({ shape, clock, buffers, bank, scheduler, verifier, events });
+    this.#ingest = new Ingest({ shape, clock, buffers, bank, scheduler, verifier, events });
     this.scheduler = scheduler;
     this.bank = bank;
-    this.verifier = verifier;
+    this.#verifier = verifier;
     const have = this.bank.have;
     for (let piece = 0; piece < have.size; piece++) {
       if (have.has(piece)) this.scheduler.pieceVerified(piece, clock.monotonic());
@@ -118,12 +118,12 @@ export class Transfer {
 
   /** Pieces with a wrong hash since the start. */
   get failedPieces(): number {
-    return this.verifier.failedPieces;
+    return this.#verifier.failedPieces;
   }
 
   /** Unfinished pieces. */
   get underWay(): Iterable<number> {
-    return this.ingest.underWay;
+    return this.#ingest.underWay;
   }
 
   /** Bytes that are still missing. */
@@ -138,25 +138,25 @@ export class Transfer {
 
   /** Where an arriving block goes (see `Ingest.target`). */
   blockTarget(source: number, piece: number, offset: number, length: number): Uint8Array | null {
-    return this.closed ? null : this.ingest.target(source, piece, offset, length);
+    return this.#closed ? null : this.#ingest.target(source, piece, offset, length);
   }
 
   /** A block arrived; returns how many bytes were of use. */
   blockArrived(source: number, piece: number, offset: number, length: number, kept: boolean): number {
-    if (this.closed) return 0;
-    const used = this.ingest.deliver(source, piece, offset, length, kept);
+    if (this.#closed) return 0;
+    const used = this.#ingest.deliver(source, piece, offset, length, kept);
     this.kick();
     return used;
   }
 
   /** A peer choked us: a retrial does not wait for it. */
   sourceChoked(source: number): void {
-    this.verifier.unavailable(source);
+    this.#verifier.unavailable(source);
   }
 
   /** A peer refused a block. Returns true when a retrial had asked for it and the scheduler had not. */
   sourceRefused(source: number, piece: number): boolean {
-    const retrial = this.verifier.retrial(piece);
+    const retrial = this.#verifier.retrial(piece);
     if (retrial === undefined || retrial.source !== source) return false;
     retrial.unavailable(source);
     return true;
@@ -164,72 +164,72 @@ export class Transfer {
 
   /** A source left for good. */
   sourceLeft(source: number): void {
-    this.ingest.leave(source);
-    this.verifier.unavailable(source);
+    this.#ingest.leave(source);
+    this.#verifier.unavailable(source);
   }
 
   /** A source gave up the block it was delivering. */
   abandonBlock(source: number): void {
-    this.ingest.leave(source);
+    this.#ingest.leave(source);
   }
 
   /** Calls `fn` after each change that may give a web seed work, until the returned function is called. */
   onWork(fn: () => void): () => void {
-    this.wakeups.add(fn);
-    return () => this.wakeups.delete(fn);
+    this.#wakeups.add(fn);
+    return () => this.#wakeups.delete(fn);
   }
 
   /** Something changed: the scheduler's timer will run soon. */
   kick(): void {
-    const now = this.clock.monotonic();
-    if (this.closed || this.dueMs <= now + TICK_MS) return;
-    this.arm(TICK_MS, now);
+    const now = this.#clock.monotonic();
+    if (this.#closed || this.#dueMs <= now + TICK_MS) return;
+    this.#arm(TICK_MS, now);
   }
 
   /** Ends it: waiting readers reject with `error`. The caller closes the store. */
   close(error: MillraceError = new MillraceError("closed", "the swarm was closed")): void {
-    if (this.closed) return;
-    this.closed = true;
-    this.timer?.cancel();
-    this.verifier.close();
-    this.ingest.clear();
-    this.wakeups.clear();
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#verifier.close();
+    this.#ingest.clear();
+    this.#wakeups.clear();
     this.waits.failAll(error);
   }
 
-  private arm(delayMs: number, nowMs: number): void {
-    this.timer?.cancel();
-    this.dueMs = nowMs + delayMs;
-    this.timer = this.clock.setTimeout(() => this.tick(), delayMs);
+  #arm(delayMs: number, nowMs: number): void {
+    this.#timer?.cancel();
+    this.#dueMs = nowMs + delayMs;
+    this.#timer = this.#clock.setTimeout(() => this.#tick(), delayMs);
   }
 
-  private tick(): void {
-    this.timer = null;
-    this.dueMs = Infinity;
-    const now = this.clock.monotonic();
-    this.sources.reportProgress(now);
+  #tick(): void {
+    this.#timer = null;
+    this.#dueMs = Infinity;
+    const now = this.#clock.monotonic();
+    this.#sources.reportProgress(now);
     const next = this.scheduler.tick(now);
-    for (const fn of this.wakeups) fn();
-    if (next !== null && !this.closed && this.timer === null) this.arm(Math.max(1, next), now);
+    for (const fn of this.#wakeups) fn();
+    if (next !== null && !this.#closed && this.#timer === null) this.#arm(Math.max(1, next), now);
   }
 
-  private verified(piece: number): void {
+  #verified(piece: number): void {
     const length = this.metainfo.pieceLengthBytes;
     this.downloadedBytes += Math.min(length, this.metainfo.totalBytes - piece * length);
-    this.announce(piece);
+    this.#announce(piece);
   }
 
   /** The piece is here now: tells the scheduler, readers and peers. */
-  private announce(piece: number): void {
-    this.scheduler.pieceVerified(piece, this.clock.monotonic());
+  #announce(piece: number): void {
+    this.scheduler.pieceVerified(piece, this.#clock.monotonic());
     this.waits.wake(piece);
-    this.events.verified(piece);
+    this.#events.verified(piece);
     this.kick();
   }
 
-  private lost(piece: number): void {
-    this.scheduler.pieceLost(piece, this.clock.monotonic());
-    this.events.lost(piece);
+  #lost(piece: number): void {
+    this.scheduler.pieceLost(piece, this.#clock.monotonic());
+    this.#events.lost(piece);
     // Readers that wait for it check again and continue to wait; readers that were reading it fetch it again.
     this.kick();
   }

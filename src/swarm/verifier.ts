@@ -64,216 +64,216 @@ export interface VerifierParts {
 
 /** Verification of one torrent's pieces. */
 export class Verifier {
-  private readonly parts: VerifierParts;
-  private readonly evidence = new Evidence();
-  private readonly retrials = new Map<number, Retrial>();
+  readonly #parts: VerifierParts;
+  readonly #evidence = new Evidence();
+  readonly #retrials = new Map<number, Retrial>();
   /** First failed copies, until a second one is here to compare. */
-  private readonly doubts = new Map<number, Copy>();
-  private readonly verdicts: AwaitedVerdicts;
-  private readonly liars = new Set<number>();
-  private doubtBytes = 0;
-  private readonly hashing = new Set<number>();
-  private readonly backlogLimit: number;
-  private backlog = 0;
-  private isCongested = false;
-  private closed = false;
+  readonly #doubts = new Map<number, Copy>();
+  readonly #verdicts: AwaitedVerdicts;
+  readonly #liars = new Set<number>();
+  #doubtBytes = 0;
+  readonly #hashing = new Set<number>();
+  readonly #backlogLimit: number;
+  #backlog = 0;
+  #isCongested = false;
+  #closed = false;
   /** Pieces with a wrong hash since the start. */
   failedPieces = 0;
 
   constructor(parts: VerifierParts) {
-    this.parts = parts;
-    this.verdicts = new AwaitedVerdicts(parts.clock, DOUBT_LIMIT_BYTES, {
+    this.#parts = parts;
+    this.#verdicts = new AwaitedVerdicts(parts.clock, DOUBT_LIMIT_BYTES, {
       explained: (assembly, liars) => {
-        this.hashing.delete(assembly.piece);
+        this.#hashing.delete(assembly.piece);
         parts.events.reopened(assembly, liars);
       },
-      unexplained: (assembly) => void this.judge(assembly).catch(() => this.failed(assembly.piece)),
+      unexplained: (assembly) => void this.#judge(assembly).catch(() => this.#failed(assembly.piece)),
     });
-    this.backlogLimit = Math.max(BACKLOG_LIMIT_BYTES, MIN_BACKLOG_PIECES * parts.shape.pieceLengthBytes);
+    this.#backlogLimit = Math.max(BACKLOG_LIMIT_BYTES, MIN_BACKLOG_PIECES * parts.shape.pieceLengthBytes);
   }
 
   /** Whether the piece is being hashed, or is in doubt and being fetched again. */
   holds(piece: number): boolean {
-    return this.hashing.has(piece) || this.retrials.has(piece);
+    return this.#hashing.has(piece) || this.#retrials.has(piece);
   }
 
   /** The retrial of a piece, if one is under way. */
   retrial(piece: number): Retrial | undefined {
-    return this.retrials.size === 0 ? undefined : this.retrials.get(piece);
+    return this.#retrials.size === 0 ? undefined : this.#retrials.get(piece);
   }
 
   /** A peer left or choked us. */
   unavailable(source: number): void {
-    for (const retrial of [...this.retrials.values()]) retrial.unavailable(source);
+    for (const retrial of [...this.#retrials.values()]) retrial.unavailable(source);
   }
 
   /** Hashes a complete piece and settles it. Never rejects. */
   async submit(assembly: Assembly): Promise<void> {
     const { piece, buffer } = assembly;
-    this.hashing.add(piece);
-    this.grow(buffer.length);
+    this.#hashing.add(piece);
+    this.#grow(buffer.length);
     try {
-      const digest = await this.parts.sha1(buffer);
-      if (this.closed) return;
-      if (this.matches(piece, digest)) await this.accept(piece, buffer);
-      else await this.refuse(assembly);
+      const digest = await this.#parts.sha1(buffer);
+      if (this.#closed) return;
+      if (this.#matches(piece, digest)) await this.#accept(piece, buffer);
+      else await this.#refuse(assembly);
     } catch {
       // Hashing can fail only for lack of memory: the piece is fetched again.
-      this.failed(piece);
+      this.#failed(piece);
     } finally {
-      this.grow(-buffer.length);
+      this.#grow(-buffer.length);
     }
   }
 
-  private failed(piece: number): void {
-    this.hashing.delete(piece);
-    if (!this.closed) this.parts.events.failed(piece);
+  #failed(piece: number): void {
+    this.#hashing.delete(piece);
+    if (!this.#closed) this.#parts.events.failed(piece);
   }
 
   close(): void {
-    this.closed = true;
-    this.verdicts.close();
-    for (const retrial of this.retrials.values()) retrial.close();
-    this.retrials.clear();
-    this.doubts.clear();
+    this.#closed = true;
+    this.#verdicts.close();
+    for (const retrial of this.#retrials.values()) retrial.close();
+    this.#retrials.clear();
+    this.#doubts.clear();
   }
 
-  private matches(piece: number, digest: Uint8Array): boolean {
+  #matches(piece: number, digest: Uint8Array): boolean {
     const at = piece * 20;
-    for (let i = 0; i < 20; i++) if (digest[i] !== this.parts.hashes[at + i]) return false;
+    for (let i = 0; i < 20; i++) if (digest[i] !== this.#parts.hashes[at + i]) return false;
     return true;
   }
 
-  private async accept(piece: number, buffer: Uint8Array): Promise<void> {
-    if (this.evidence.has(piece)) {
-      const good = await blockDigests(buffer, this.parts.sha1);
-      if (this.closed) return;
-      for (const liar of this.evidence.convict(piece, good)) this.convict(liar);
+  async #accept(piece: number, buffer: Uint8Array): Promise<void> {
+    if (this.#evidence.has(piece)) {
+      const good = await blockDigests(buffer, this.#parts.sha1);
+      if (this.#closed) return;
+      for (const liar of this.#evidence.convict(piece, good)) this.#convict(liar);
     }
-    this.dropDoubt(piece);
-    this.verdicts.settled(piece);
-    this.retrials.get(piece)?.close();
-    this.retrials.delete(piece);
-    const stored = this.parts.bank.put(piece, buffer);
-    this.hashing.delete(piece);
-    this.parts.events.verified(piece);
+    this.#dropDoubt(piece);
+    this.#verdicts.settled(piece);
+    this.#retrials.get(piece)?.close();
+    this.#retrials.delete(piece);
+    const stored = this.#parts.bank.put(piece, buffer);
+    this.#hashing.delete(piece);
+    this.#parts.events.verified(piece);
     await stored;
   }
 
-  private async refuse(assembly: Assembly): Promise<void> {
+  async #refuse(assembly: Assembly): Promise<void> {
     this.failedPieces++;
     const sources = [...assembly.contributors()];
-    const of = this.priorCase(assembly.piece, sources);
-    if (of !== null && this.verdicts.add(assembly, sources, of)) return;
-    await this.judge(assembly);
+    const of = this.#priorCase(assembly.piece, sources);
+    if (of !== null && this.#verdicts.add(assembly, sources, of)) return;
+    await this.#judge(assembly);
   }
 
   /** An earlier piece with a common sender whose second copy is awaited; null when there is none, or this one has its own case. */
-  private priorCase(piece: number, senders: readonly number[]): number | null {
-    if (senders.length < 2 || this.doubts.has(piece) || this.retrials.has(piece)) return null;
-    if (senders.some((sender) => this.liars.has(sender))) return null;
-    for (const [other, copy] of this.doubts) {
+  #priorCase(piece: number, senders: readonly number[]): number | null {
+    if (senders.length < 2 || this.#doubts.has(piece) || this.#retrials.has(piece)) return null;
+    if (senders.some((sender) => this.#liars.has(sender))) return null;
+    for (const [other, copy] of this.#doubts) {
       // A later piece may be fetched again much later.
       if (other < piece && senders.some((sender) => copy.senders.includes(sender))) return other;
     }
     return null;
   }
 
-  private async judge(assembly: Assembly): Promise<void> {
+  async #judge(assembly: Assembly): Promise<void> {
     const { piece, buffer } = assembly;
     const sources = [...assembly.contributors()];
-    const known = sources.filter((source) => this.liars.has(source));
+    const known = sources.filter((source) => this.#liars.has(source));
     // Somebody was convicted in the meantime: the rest is probably good.
     if (known.length > 0 && known.length < sources.length) {
-      this.hashing.delete(piece);
-      return this.parts.events.reopened(assembly, known);
+      this.#hashing.delete(piece);
+      return this.#parts.events.reopened(assembly, known);
     }
-    this.parts.events.wasted(buffer.length);
-    const sole = sources.length === 1 ? this.parts.sources.suspect(sources[0]!) : undefined;
+    this.#parts.events.wasted(buffer.length);
+    const sole = sources.length === 1 ? this.#parts.sources.suspect(sources[0]!) : undefined;
     if (sole !== undefined) {
-      this.parts.buffers.release(buffer);
-      this.convict(sole);
+      this.#parts.buffers.release(buffer);
+      this.#convict(sole);
     } else if (sources.length > 1) {
-      const copy = await this.record(assembly);
-      if (this.closed) return;
-      const first = this.takeDoubt(piece);
-      const good = first === null ? null : await this.settle(piece, first, copy);
-      if (this.closed) return;
-      if (first !== null) this.parts.buffers.release(first.buffer);
-      if (first !== null && good === null) this.verdicts.settled(piece);
+      const copy = await this.#record(assembly);
+      if (this.#closed) return;
+      const first = this.#takeDoubt(piece);
+      const good = first === null ? null : await this.#settle(piece, first, copy);
+      if (this.#closed) return;
+      if (first !== null) this.#parts.buffers.release(first.buffer);
+      if (first !== null && good === null) this.#verdicts.settled(piece);
       if (good !== null) {
-        this.parts.buffers.release(buffer);
-        return await this.accept(piece, good);
+        this.#parts.buffers.release(buffer);
+        return await this.#accept(piece, good);
       }
-      if (first === null && this.keepDoubt(piece, copy)) {
-        this.hashing.delete(piece);
-        return this.parts.events.failed(piece);
+      if (first === null && this.#keepDoubt(piece, copy)) {
+        this.#hashing.delete(piece);
+        return this.#parts.events.failed(piece);
       }
-      this.parts.buffers.release(buffer);
+      this.#parts.buffers.release(buffer);
     }
-    const retrial = this.retrials.get(piece) ?? this.open(piece, sources);
-    this.hashing.delete(piece);
+    const retrial = this.#retrials.get(piece) ?? this.#open(piece, sources);
+    this.#hashing.delete(piece);
     retrial.proceed();
   }
 
   /** Notes the sender of each block of a failed copy. */
-  private async record(assembly: Assembly): Promise<Copy> {
+  async #record(assembly: Assembly): Promise<Copy> {
     const { piece, buffer } = assembly;
-    const digests = await blockDigests(buffer, this.parts.sha1);
+    const digests = await blockDigests(buffer, this.#parts.sha1);
     const senders = digests.map((_, block) => assembly.sourceOf(block)!);
-    this.evidence.record(piece, digests, senders.map((source) => this.parts.sources.suspect(source)));
+    this.#evidence.record(piece, digests, senders.map((source) => this.#parts.sources.suspect(source)));
     return { buffer, digests, senders };
   }
 
   /** The piece, mixed from two failed copies; null when they don't show which peer lied. */
-  private async settle(piece: number, first: Copy, second: Copy): Promise<Uint8Array | null> {
-    for (const mixed of mixtures(first, second, this.liars)) {
-      if (this.matches(piece, await this.parts.sha1(mixed))) return mixed;
-      if (this.closed) return null;
+  async #settle(piece: number, first: Copy, second: Copy): Promise<Uint8Array | null> {
+    for (const mixed of mixtures(first, second, this.#liars)) {
+      if (this.#matches(piece, await this.#parts.sha1(mixed))) return mixed;
+      if (this.#closed) return null;
     }
     return null;
   }
 
-  private keepDoubt(piece: number, copy: Copy): boolean {
+  #keepDoubt(piece: number, copy: Copy): boolean {
     const bytes = copy.buffer.length;
-    if (this.retrials.has(piece)) return false;
-    if (this.doubts.size >= MIN_DOUBTS && this.doubtBytes + bytes > DOUBT_LIMIT_BYTES) return false;
-    this.doubts.set(piece, copy);
-    this.doubtBytes += bytes;
+    if (this.#retrials.has(piece)) return false;
+    if (this.#doubts.size >= MIN_DOUBTS && this.#doubtBytes + bytes > DOUBT_LIMIT_BYTES) return false;
+    this.#doubts.set(piece, copy);
+    this.#doubtBytes += bytes;
     return true;
   }
 
-  private dropDoubt(piece: number): void {
-    const copy = this.takeDoubt(piece);
-    if (copy !== null) this.parts.buffers.release(copy.buffer);
+  #dropDoubt(piece: number): void {
+    const copy = this.#takeDoubt(piece);
+    if (copy !== null) this.#parts.buffers.release(copy.buffer);
   }
 
   /** The first failed copy of the piece, no longer kept here. */
-  private takeDoubt(piece: number): Copy | null {
-    const copy = this.doubts.get(piece);
+  #takeDoubt(piece: number): Copy | null {
+    const copy = this.#doubts.get(piece);
     if (copy === undefined) return null;
-    this.doubts.delete(piece);
-    this.doubtBytes -= copy.buffer.length;
+    this.#doubts.delete(piece);
+    this.#doubtBytes -= copy.buffer.length;
     return copy;
   }
 
-  private convict(liar: Suspect): void {
-    if (this.liars.size >= MAX_LIARS) this.liars.delete(this.liars.values().next().value!);
-    this.liars.add(liar.source);
-    this.parts.events.convicted(liar);
-    this.verdicts.convicted(this.liars);
+  #convict(liar: Suspect): void {
+    if (this.#liars.size >= MAX_LIARS) this.#liars.delete(this.#liars.values().next().value!);
+    this.#liars.add(liar.source);
+    this.#parts.events.convicted(liar);
+    this.#verdicts.convicted(this.#liars);
     // It explains other failed copies as well: only its own blocks in them are still needed.
-    for (const [piece, copy] of [...this.doubts]) {
-      if (this.hashing.has(piece) || !copy.senders.includes(liar.source)) continue;
-      this.takeDoubt(piece);
-      this.parts.events.restored(piece, copy, (sender) => !this.liars.has(sender));
-      this.parts.buffers.release(copy.buffer);
+    for (const [piece, copy] of [...this.#doubts]) {
+      if (this.#hashing.has(piece) || !copy.senders.includes(liar.source)) continue;
+      this.#takeDoubt(piece);
+      this.#parts.events.restored(piece, copy, (sender) => !this.#liars.has(sender));
+      this.#parts.buffers.release(copy.buffer);
     }
   }
 
   /** A retrial of the piece; with a sole sender it has nobody to ask and ends at once. */
-  private open(piece: number, senders: readonly number[]): Retrial {
-    const { clock, buffers, sources, shape } = this.parts;
+  #open(piece: number, senders: readonly number[]): Retrial {
+    const { clock, buffers, sources, shape } = this.#parts;
     const retrial = new Retrial({
       piece,
       lengthBytes: pieceBytes(shape, piece),
@@ -283,22 +283,22 @@ export class Verifier {
       sources,
       heard: (assembly) => void this.submit(assembly),
       exhausted: () => {
-        this.retrials.delete(piece);
-        this.parts.events.failed(piece);
+        this.#retrials.delete(piece);
+        this.#parts.events.failed(piece);
       },
     });
-    this.retrials.set(piece, retrial);
+    this.#retrials.set(piece, retrial);
     return retrial;
   }
 
-  private grow(bytes: number): void {
-    this.backlog += bytes;
-    if (!this.isCongested && this.backlog > this.backlogLimit) {
-      this.isCongested = true;
-      this.parts.sources.setCongested(true);
-    } else if (this.isCongested && this.backlog <= this.backlogLimit / 2) {
-      this.isCongested = false;
-      if (!this.closed) this.parts.sources.setCongested(false);
+  #grow(bytes: number): void {
+    this.#backlog += bytes;
+    if (!this.#isCongested && this.#backlog > this.#backlogLimit) {
+      this.#isCongested = true;
+      this.#parts.sources.setCongested(true);
+    } else if (this.#isCongested && this.#backlog <= this.#backlogLimit / 2) {
+      this.#isCongested = false;
+      if (!this.#closed) this.#parts.sources.setCongested(false);
     }
   }
 }

@@ -41,102 +41,102 @@ interface Run {
 export class WebSeed {
   readonly url: string;
   readonly source: number;
-  private readonly host: WebSeedHost;
-  private readonly transfer: Transfer;
-  private readonly stopWork: () => void;
-  private readonly ending = new AbortController();
-  private busy = false;
-  private failures = 0;
-  private timer: Timer | null = null;
-  private closed = false;
+  readonly #host: WebSeedHost;
+  readonly #transfer: Transfer;
+  readonly #stopWork: () => void;
+  readonly #ending = new AbortController();
+  #busy = false;
+  #failures = 0;
+  #timer: Timer | null = null;
+  #closed = false;
 
   constructor(host: WebSeedHost, transfer: Transfer, url: string, source: number) {
-    this.host = host;
-    this.transfer = transfer;
+    this.#host = host;
+    this.#transfer = transfer;
     this.url = url;
     this.source = source;
-    this.enter();
-    this.stopWork = transfer.onWork(() => this.work());
+    this.#enter();
+    this.#stopWork = transfer.onWork(() => this.#work());
   }
 
   /** Ends it; after corrupt data, for good. */
   close(): void {
-    if (this.closed) return;
-    this.closed = true;
-    this.timer?.cancel();
-    this.stopWork();
-    this.ending.abort();
-    this.leave();
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#stopWork();
+    this.#ending.abort();
+    this.#leave();
   }
 
-  private get nowMs(): number {
-    return this.host.clock.monotonic();
+  get #nowMs(): number {
+    return this.#host.clock.monotonic();
   }
 
-  private enter(): void {
-    this.transfer.scheduler.addWebSeed(this.source, this.nowMs);
+  #enter(): void {
+    this.#transfer.scheduler.addWebSeed(this.source, this.#nowMs);
   }
 
-  private leave(): void {
-    this.transfer.sourceLeft(this.source);
-    this.transfer.scheduler.removePeer(this.source, this.nowMs);
-    this.transfer.kick();
+  #leave(): void {
+    this.#transfer.sourceLeft(this.source);
+    this.#transfer.scheduler.removePeer(this.source, this.#nowMs);
+    this.#transfer.kick();
   }
 
-  private work(): void {
-    if (this.busy || this.closed || this.timer !== null || !this.host.downloadBucket.open) return;
-    const run = this.transfer.scheduler.reserveRun(this.source, RUN_BYTES, this.nowMs);
+  #work(): void {
+    if (this.#busy || this.#closed || this.#timer !== null || !this.#host.downloadBucket.open) return;
+    const run = this.#transfer.scheduler.reserveRun(this.source, RUN_BYTES, this.#nowMs);
     if (run === null) return;
-    this.busy = true;
-    this.fetchRun(run).then(() => this.succeeded(), (error) => this.fail(error));
+    this.#busy = true;
+    this.#fetchRun(run).then(() => this.#succeeded(), (error) => this.#fail(error));
   }
 
-  private succeeded(): void {
-    this.busy = false;
-    this.failures = 0;
-    this.work();
+  #succeeded(): void {
+    this.#busy = false;
+    this.#failures = 0;
+    this.#work();
   }
 
   /** Reserved blocks go to other sources at once, and the server gets a pause. */
-  private fail(error: unknown): void {
-    this.busy = false;
-    if (this.closed) return;
-    this.leave();
-    this.failures++;
-    this.host.failed(this.url, error instanceof Error ? error.message : String(error));
-    const pauseMs = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.failures - 1));
-    this.timer = this.host.clock.setTimeout(() => {
-      this.timer = null;
-      this.enter();
-      this.work();
+  #fail(error: unknown): void {
+    this.#busy = false;
+    if (this.#closed) return;
+    this.#leave();
+    this.#failures++;
+    this.#host.failed(this.url, error instanceof Error ? error.message : String(error));
+    const pauseMs = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#failures - 1));
+    this.#timer = this.#host.clock.setTimeout(() => {
+      this.#timer = null;
+      this.#enter();
+      this.#work();
     }, pauseMs);
   }
 
-  private async fetchRun(run: Run): Promise<void> {
-    const { metainfo } = this.transfer;
-    const writer = new RunWriter(this.transfer, this.source, run, (bytes) => this.received(bytes));
+  async #fetchRun(run: Run): Promise<void> {
+    const { metainfo } = this.#transfer;
+    const writer = new RunWriter(this.#transfer, this.source, run, (bytes) => this.#received(bytes));
     const start = run.piece * metainfo.pieceLengthBytes + run.offset;
     for (const span of webSpans(metainfo, this.url, start, run.length)) {
       if (span.url === null) writer.write(new Uint8Array(span.length));
-      else await this.fetchSpan(span.url, span.offset, span.length, writer);
+      else await this.#fetchSpan(span.url, span.offset, span.length, writer);
     }
     writer.end();
   }
 
-  private async fetchSpan(url: string, offset: number, length: number, writer: RunWriter): Promise<void> {
-    let limit = deadline(this.host.clock, SILENCE_MS, this.ending.signal);
+  async #fetchSpan(url: string, offset: number, length: number, writer: RunWriter): Promise<void> {
+    let limit = deadline(this.#host.clock, SILENCE_MS, this.#ending.signal);
     const abort = new AbortController();
     const forward = () => abort.abort(limit.signal.reason);
     limit.signal.addEventListener("abort", forward);
     const alive = () => {
       limit.cancel();
-      limit = deadline(this.host.clock, SILENCE_MS, this.ending.signal);
+      limit = deadline(this.#host.clock, SILENCE_MS, this.#ending.signal);
       limit.signal.addEventListener("abort", forward);
     };
     try {
       const headers = { range: `bytes=${offset}-${offset + length - 1}` };
       const response = await fetchRedirected(
-        this.host.fetchFor(this.url),
+        this.#host.fetchFor(this.url),
         url,
         { headers, signal: abort.signal },
         "connection_failed",
@@ -153,7 +153,7 @@ export class WebSeed {
         if (chunk.length > left) throw new MillraceError("protocol_violation", "web seed sent more than was requested");
         left -= chunk.length;
         writer.write(chunk);
-        await this.throttle();
+        await this.#throttle();
       }
       if (left > 0) throw new MillraceError("connection_failed", "web seed ended early");
     } finally {
@@ -161,59 +161,59 @@ export class WebSeed {
     }
   }
 
-  private received(bytes: number): void {
-    this.host.downloadBucket.spend(bytes);
-    this.host.downloaded(bytes);
-    this.transfer.scheduler.progress(this.source, bytes, this.nowMs);
+  #received(bytes: number): void {
+    this.#host.downloadBucket.spend(bytes);
+    this.#host.downloaded(bytes);
+    this.#transfer.scheduler.progress(this.source, bytes, this.#nowMs);
   }
 
-  private throttle(): Promise<void> | undefined {
-    if (this.host.downloadBucket.open) return undefined;
-    return new Promise((resolve) => this.host.downloadBucket.whenOpen(resolve));
+  #throttle(): Promise<void> | undefined {
+    if (this.#host.downloadBucket.open) return undefined;
+    return new Promise((resolve) => this.#host.downloadBucket.whenOpen(resolve));
   }
 }
 
 /** Cuts a run of bytes into blocks and delivers them. */
 class RunWriter {
-  private readonly transfer: Transfer;
-  private readonly source: number;
-  private readonly piece: number;
-  private readonly received: (bytes: number) => void;
-  private readonly pieceEnd: number;
-  private offset: number;
-  private target: Uint8Array | null = null;
-  private blockLength = 0;
-  private filled = 0;
+  readonly #transfer: Transfer;
+  readonly #source: number;
+  readonly #piece: number;
+  readonly #received: (bytes: number) => void;
+  readonly #pieceEnd: number;
+  #offset: number;
+  #target: Uint8Array | null = null;
+  #blockLength = 0;
+  #filled = 0;
 
   constructor(transfer: Transfer, source: number, run: Run, received: (bytes: number) => void) {
-    this.transfer = transfer;
-    this.source = source;
-    this.piece = run.piece;
-    this.offset = run.offset;
-    this.received = received;
-    this.pieceEnd = pieceBytes(transfer.metainfo, run.piece);
+    this.#transfer = transfer;
+    this.#source = source;
+    this.#piece = run.piece;
+    this.#offset = run.offset;
+    this.#received = received;
+    this.#pieceEnd = pieceBytes(transfer.metainfo, run.piece);
   }
 
   write(bytes: Uint8Array): void {
-    this.received(bytes.length);
+    this.#received(bytes.length);
     for (let at = 0; at < bytes.length;) {
-      if (this.filled === 0) {
-        this.blockLength = Math.min(BLOCK_BYTES, this.pieceEnd - this.offset);
-        this.target = this.transfer.blockTarget(this.source, this.piece, this.offset, this.blockLength);
+      if (this.#filled === 0) {
+        this.#blockLength = Math.min(BLOCK_BYTES, this.#pieceEnd - this.#offset);
+        this.#target = this.#transfer.blockTarget(this.#source, this.#piece, this.#offset, this.#blockLength);
       }
-      const count = Math.min(bytes.length - at, this.blockLength - this.filled);
-      this.target?.set(bytes.subarray(at, at + count), this.filled);
-      this.filled += count;
+      const count = Math.min(bytes.length - at, this.#blockLength - this.#filled);
+      this.#target?.set(bytes.subarray(at, at + count), this.#filled);
+      this.#filled += count;
       at += count;
-      if (this.filled < this.blockLength) return;
-      this.filled = 0;
-      this.transfer.blockArrived(this.source, this.piece, this.offset, this.blockLength, this.target !== null);
-      this.offset += this.blockLength;
+      if (this.#filled < this.#blockLength) return;
+      this.#filled = 0;
+      this.#transfer.blockArrived(this.#source, this.#piece, this.#offset, this.#blockLength, this.#target !== null);
+      this.#offset += this.#blockLength;
     }
   }
 
   /** The run is over; an incomplete block is given up. */
   end(): void {
-    if (this.filled > 0) this.transfer.abandonBlock(this.source);
+    if (this.#filled > 0) this.#transfer.abandonBlock(this.#source);
   }
 }

@@ -30,7 +30,7 @@ class Provider {
   keys: readonly Key[] = [];
   status = 200;
   requests: string[] = [];
-  private readonly server = http.createServer((request, response) => {
+  readonly #server = http.createServer((request, response) => {
     this.requests.push(request.url ?? "");
     response.statusCode = this.status;
     response.setHeader("content-type", "application/json");
@@ -44,7 +44,7 @@ class Provider {
   });
 
   get port(): number {
-    return (this.server.address() as net.AddressInfo).port;
+    return (this.#server.address() as net.AddressInfo).port;
   }
 
   get base(): string {
@@ -56,12 +56,12 @@ class Provider {
   }
 
   async start(): Promise<void> {
-    await new Promise<void>((resolve) => this.server.listen(0, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
   }
 
   async stop(): Promise<void> {
-    this.server.closeAllConnections();
-    await new Promise((resolve) => this.server.close(resolve));
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
   }
 
   /** A valid token except for `claims`; undefined omits one. */

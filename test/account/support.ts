@@ -10,20 +10,20 @@ import { byNamedCaller, FROM } from "../support/caller.ts";
 
 /** The machine's clock plus an offset. */
 export class ShiftedClock implements Clock {
-  private readonly clock: Clock;
-  private shiftMs = 0;
+  readonly #clock: Clock;
+  #shiftMs = 0;
 
   constructor(clock: Clock) {
-    this.clock = clock;
+    this.#clock = clock;
   }
 
-  now = () => this.clock.now() + this.shiftMs;
-  monotonic = () => this.clock.monotonic() + this.shiftMs;
-  setTimeout = (fn: () => void, delayMs: number) => this.clock.setTimeout(fn, delayMs);
+  now = () => this.#clock.now() + this.#shiftMs;
+  monotonic = () => this.#clock.monotonic() + this.#shiftMs;
+  setTimeout = (fn: () => void, delayMs: number) => this.#clock.setTimeout(fn, delayMs);
 
   /** Does not affect timers that are already running. */
   advance(ms: number): void {
-    this.shiftMs += ms;
+    this.#shiftMs += ms;
   }
 }
 

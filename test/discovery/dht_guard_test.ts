@@ -18,13 +18,13 @@ const publicHost = (n: number) => `8.${n >> 8}.${n & 255}.1`;
 class Network {
   readonly sent: { message: Record<string, unknown>; bytes: number; to: SocketAddress }[] = [];
   /** The node of each host that asked last. */
-  private readonly nodes = new Map<string, number>();
-  private receive: (data: Uint8Array, from: SocketAddress) => void = () => {};
+  readonly #nodes = new Map<string, number>();
+  #receive: (data: Uint8Array, from: SocketAddress) => void = () => {};
   readonly udp: UdpPort = {
     bind: () =>
       Promise.resolve({
         address: { host: "0.0.0.0", port: 6881 },
-        onMessage: (listener: (data: Uint8Array, from: SocketAddress) => void) => void (this.receive = listener),
+        onMessage: (listener: (data: Uint8Array, from: SocketAddress) => void) => void (this.#receive = listener),
         send: (data: Uint8Array, to: SocketAddress) => {
           this.sent.push({ message: decodeBencode(data) as Record<string, unknown>, bytes: data.length, to });
           return Promise.resolve();
@@ -34,12 +34,12 @@ class Network {
   };
 
   deliver(message: Record<string, unknown>, host: string, port = 6881): void {
-    this.receive(encodeBencode(message as never), { host, port });
+    this.#receive(encodeBencode(message as never), { host, port });
   }
 
   /** A query from a node that claims to be `n`. */
   query(n: number, host: string, q = "ping", more: Record<string, unknown> = {}): void {
-    this.nodes.set(host, n);
+    this.#nodes.set(host, n);
     this.deliver({ t: "aa", y: "q", q, a: { id: id(n), ...more } }, host);
   }
 
@@ -47,7 +47,7 @@ class Network {
   answerAll(): void {
     for (const { message, to } of this.sent.splice(0)) {
       if (text(message["y"]) !== "q") continue;
-      this.deliver({ t: message["t"], y: "r", r: { id: id(this.nodes.get(to.host) ?? 1) } }, to.host, to.port);
+      this.deliver({ t: message["t"], y: "r", r: { id: id(this.#nodes.get(to.host) ?? 1) } }, to.host, to.port);
     }
   }
 }

@@ -45,31 +45,31 @@ interface Program {
 class Networks {
   readonly name = `mp${process.pid}`;
   readonly dir = mkdtempSync(path.join(tmpdir(), "millrace-punch-"));
-  private readonly children: ChildProcess[] = [];
-  private readonly programs: Program[] = [];
-  private readonly namespaces: string[] = [];
+  readonly #children: ChildProcess[] = [];
+  readonly #programs: Program[] = [];
+  readonly #namespaces: string[] = [];
 
   /** `masquerade`: how the routers translate; "masquerade" keeps ports (one per socket), "fully-random" takes one per destination. */
   async open(masquerade: "masquerade" | "masquerade fully-random"): Promise<void> {
-    await this.namespace("w");
-    await this.at("w", "ip", "link", "add", "air", "type", "bridge");
-    await this.up("w", "air", `${SOURCE}/32`);
+    await this.#namespace("w");
+    await this.#at("w", "ip", "link", "add", "air", "type", "bridge");
+    await this.#up("w", "air", `${SOURCE}/32`);
     // Each is in a network of its own for all that they know: no neighbours.
-    await this.at("w", "ip", "route", "add", "52.9.0.0/16", "dev", "air");
+    await this.#at("w", "ip", "route", "add", "52.9.0.0/16", "dev", "air");
     for (const home of HOMES) {
       const [router, inside] = [`r${home}`, `h${home}`];
-      await this.namespace(router);
-      await this.namespace(inside);
-      await this.link(["w", `x${home}`], [router, "wan"]);
-      await this.at("w", "ip", "link", "set", `x${home}`, "master", "air", "up");
-      await this.up(router, "wan", `52.9.${home}.1/32`);
-      await this.at(router, "ip", "route", "add", "52.9.0.0/16", "dev", "wan");
-      await this.link([router, "lan"], [inside, "eth"]);
-      await this.up(router, "lan", `192.168.${home}.1/24`);
-      await this.up(inside, "eth", `192.168.${home}.2/24`);
-      await this.at(inside, "ip", "route", "add", "default", "via", `192.168.${home}.1`);
-      await this.at(router, "sysctl", "-qw", "net.ipv4.ip_forward=1");
-      await this.rules(
+      await this.#namespace(router);
+      await this.#namespace(inside);
+      await this.#link(["w", `x${home}`], [router, "wan"]);
+      await this.#at("w", "ip", "link", "set", `x${home}`, "master", "air", "up");
+      await this.#up(router, "wan", `52.9.${home}.1/32`);
+      await this.#at(router, "ip", "route", "add", "52.9.0.0/16", "dev", "wan");
+      await this.#link([router, "lan"], [inside, "eth"]);
+      await this.#up(router, "lan", `192.168.${home}.1/24`);
+      await this.#up(inside, "eth", `192.168.${home}.2/24`);
+      await this.#at(inside, "ip", "route", "add", "default", "via", `192.168.${home}.1`);
+      await this.#at(router, "sysctl", "-qw", "net.ipv4.ip_forward=1");
+      await this.#rules(
         router,
         `table inet filter {
           chain forward { type filter hook forward priority 0; policy drop; iifname "lan" meta l4proto udp counter accept; iifname "lan" accept; ct state established,related accept; }
@@ -85,18 +85,18 @@ class Networks {
   /** Starts a program in a network. */
   start(end: string, ...command: string[]): Program {
     const child = spawn("ip", ["netns", "exec", this.name + end, ...command], { stdio: ["pipe", "pipe", "pipe"] });
-    this.children.push(child);
+    this.#children.push(child);
     let said = "";
     for (const stream of [child.stdout!, child.stderr!]) stream.on("data", (data) => said += data);
     const program = { child, said: () => said };
-    this.programs.push(program);
+    this.#programs.push(program);
     return program;
   }
 
   /** As `until`, with the last words of all programs in the error. */
   async until(what: string, look: () => boolean | Promise<boolean>, timeoutMs: number): Promise<void> {
     await until(what, look, timeoutMs).catch((error) => {
-      throw new Error(`${error}: ${this.programs.map(({ said }) => said().slice(-2_000)).join("\n---\n")}`);
+      throw new Error(`${error}: ${this.#programs.map(({ said }) => said().slice(-2_000)).join("\n---\n")}`);
     });
   }
 
@@ -126,7 +126,7 @@ class Networks {
     const source = spawn("ffmpeg", ["-v", "error", "-nostdin", "-re", ...picture, ...rate], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    this.children.push(source);
+    this.#children.push(source);
     source.stdout!.pipe(engine.child.stdin!).on("error", () => {});
     await this.until("the broadcast begins", () => engine.said().includes('"magnet"'), 40_000);
     const facts = JSON.parse(engine.said().split("\n").find((line) => line.includes('"magnet"'))!);
@@ -138,12 +138,12 @@ class Networks {
     const engine = this.engine(`h${home}`, "--http-port", String(HTTP_PORT), "--cache", "ram");
     await this.until("the engine runs", () => engine.said().includes("ready"), 40_000);
     const url = `http://127.0.0.1:${HTTP_PORT}/engine/getstream?magnet=${encodeURIComponent(magnet)}`;
-    const { response } = JSON.parse(await this.fetch(home, `${url}&format=json`));
+    const { response } = JSON.parse(await this.#fetch(home, `${url}&format=json`));
     const reader = this.start(`h${home}`, "python3", "-c", READER, response.playback_url);
     return {
       bytes: () => Number(reader.said().trim().split("\n").at(-1) || 0),
       members: async () => {
-        const stat = JSON.parse(await this.fetch(home, `${response.stat_url}?detail=1`));
+        const stat = JSON.parse(await this.#fetch(home, `${response.stat_url}?detail=1`));
         return stat.response.members.map(({ address }: { address: string }) => address);
       },
     };
@@ -151,7 +151,7 @@ class Networks {
 
   /** The world drops what the home and the broadcaster send each other by TCP. */
   async cut(home: Home): Promise<void> {
-    await this.rules(
+    await this.#rules(
       "w",
       `table inet cut {
         chain input { type filter hook input priority 0; ip saddr 52.9.${home}.1 meta l4proto tcp counter drop; }
@@ -161,53 +161,53 @@ class Networks {
 
   /** Packets that `cut` stopped. */
   packetsCut(): Promise<number> {
-    return this.counted("w", "cut", "input");
+    return this.#counted("w", "cut", "input");
   }
 
   /** Datagrams that a home sent. */
   datagrams(home: Home): Promise<number> {
-    return this.counted(`r${home}`, "filter", "forward");
+    return this.#counted(`r${home}`, "filter", "forward");
   }
 
   async close(): Promise<void> {
-    for (const child of this.children) child.kill("SIGKILL");
-    for (const namespace of this.namespaces) await run("ip", ["netns", "del", namespace]).catch(() => {});
+    for (const child of this.#children) child.kill("SIGKILL");
+    for (const namespace of this.#namespaces) await run("ip", ["netns", "del", namespace]).catch(() => {});
     rmSync(this.dir, { recursive: true, force: true });
   }
 
-  private async counted(end: string, table: string, chain: string): Promise<number> {
-    const rules = await this.at(end, "nft", "list", "chain", "inet", table, chain);
+  async #counted(end: string, table: string, chain: string): Promise<number> {
+    const rules = await this.#at(end, "nft", "list", "chain", "inet", table, chain);
     return Number(/counter packets (\d+)/.exec(rules)![1]);
   }
 
-  private fetch(home: Home, url: string): Promise<string> {
-    return this.at(`h${home}`, "python3", "-c", FETCH, url);
+  #fetch(home: Home, url: string): Promise<string> {
+    return this.#at(`h${home}`, "python3", "-c", FETCH, url);
   }
 
-  private async at(end: string, ...command: string[]): Promise<string> {
+  async #at(end: string, ...command: string[]): Promise<string> {
     return (await run("ip", ["netns", "exec", this.name + end, ...command])).stdout;
   }
 
-  private async namespace(end: string): Promise<void> {
+  async #namespace(end: string): Promise<void> {
     await run("ip", ["netns", "add", this.name + end]);
-    this.namespaces.push(this.name + end);
-    await this.at(end, "ip", "link", "set", "lo", "up");
+    this.#namespaces.push(this.name + end);
+    await this.#at(end, "ip", "link", "set", "lo", "up");
   }
 
-  private async link([one, ownName]: [string, string], [other, otherName]: [string, string]): Promise<void> {
+  async #link([one, ownName]: [string, string], [other, otherName]: [string, string]): Promise<void> {
     const far = ["peer", "name", otherName, "netns", this.name + other];
-    await this.at(one, "ip", "link", "add", ownName, "type", "veth", ...far);
+    await this.#at(one, "ip", "link", "add", ownName, "type", "veth", ...far);
   }
 
-  private async up(end: string, link: string, address: string): Promise<void> {
-    await this.at(end, "ip", "address", "add", address, "dev", link);
-    await this.at(end, "ip", "link", "set", link, "up");
+  async #up(end: string, link: string, address: string): Promise<void> {
+    await this.#at(end, "ip", "address", "add", address, "dev", link);
+    await this.#at(end, "ip", "link", "set", link, "up");
   }
 
-  private async rules(end: string, text: string): Promise<void> {
+  async #rules(end: string, text: string): Promise<void> {
     const file = path.join(this.dir, `${end}.nft`);
     writeFileSync(file, text);
-    await this.at(end, "nft", "-f", file);
+    await this.#at(end, "nft", "-f", file);
   }
 }
 

@@ -20,13 +20,13 @@ const PORT = 8621;
 class Networks {
   readonly name = `mr${process.pid}`;
   readonly dir = mkdtempSync(path.join(tmpdir(), "millrace-router-"));
-  private readonly children: { kill(): unknown }[] = [];
+  readonly #children: { kill(): unknown }[] = [];
 
   async open(): Promise<void> {
     const [home, router, world] = ["h", "r", "w"].map((end) => this.name + end);
-    const inside = (namespace: string, ...args: string[]) => this.ip("-n", namespace, ...args);
+    const inside = (namespace: string, ...args: string[]) => this.#ip("-n", namespace, ...args);
     for (const namespace of [home!, router!, world!]) {
-      await this.ip("netns", "add", namespace);
+      await this.#ip("netns", "add", namespace);
       await inside(namespace, "link", "set", "lo", "up");
     }
     for (
@@ -36,9 +36,9 @@ class Networks {
         `${OUTSIDE}/24`,
       ]]
     ) {
-      await this.ip("link", "add", other!, "type", "veth", "peer", "name", `${other}r`);
-      await this.ip("link", "set", other!, "netns", other!);
-      await this.ip("link", "set", `${other}r`, "netns", router!);
+      await this.#ip("link", "add", other!, "type", "veth", "peer", "name", `${other}r`);
+      await this.#ip("link", "set", other!, "netns", other!);
+      await this.#ip("link", "set", `${other}r`, "netns", router!);
       for (const [namespace, link, address] of [[other!, other!, near!], [router!, `${other}r`, far!]]) {
         await inside(namespace!, "addr", "add", address!, "dev", link!);
         await inside(namespace!, "link", "set", link!, "up");
@@ -92,7 +92,7 @@ class Networks {
     });
     let said = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => said += data);
-    this.children.push(child);
+    this.#children.push(child);
     const isReady = () => said.includes(protocols.natPmp ? "traffic on port 5351" : "HTTP listening on port");
     await until(`miniupnpd runs: ${said}`, isReady);
     return { stop: () => void child.kill() };
@@ -100,7 +100,7 @@ class Networks {
 
   /** Runs a program at home ("h"), at the router ("r") or in the world ("w"). */
   async at(end: "h" | "r" | "w", ...command: string[]): Promise<string> {
-    return await this.ip("netns", "exec", this.name + end, ...command);
+    return await this.#ip("netns", "exec", this.name + end, ...command);
   }
 
   /** An engine at home. */
@@ -110,7 +110,7 @@ class Networks {
     const child = spawn("ip", ["netns", "exec", `${this.name}h`, process.execPath, ...args, "--state-dir", state], {
       stdio: ["ignore", "pipe", "pipe"],
     });
-    this.children.push(child);
+    this.#children.push(child);
     let said = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => said += data);
     const ended = new Promise((resolve) => child.on("exit", resolve));
@@ -118,12 +118,12 @@ class Networks {
   }
 
   async close(): Promise<void> {
-    for (const child of this.children) child.kill();
-    for (const end of ["h", "r", "w"]) await this.ip("netns", "del", this.name + end).catch(() => {});
+    for (const child of this.#children) child.kill();
+    for (const end of ["h", "r", "w"]) await this.#ip("netns", "del", this.name + end).catch(() => {});
     rmSync(this.dir, { recursive: true, force: true });
   }
 
-  private async ip(...args: string[]): Promise<string> {
+  async #ip(...args: string[]): Promise<string> {
     return (await run("ip", args)).stdout;
   }
 }

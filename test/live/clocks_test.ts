@@ -10,18 +10,18 @@ const HOUR_MS = 3_600_000;
 /** A clock whose wall time can be set. */
 class SetClock {
   wallMs = 1_800_000_000_000;
-  private ms = 0;
+  #ms = 0;
 
   now(): number {
     return this.wallMs;
   }
 
   monotonic(): number {
-    return this.ms;
+    return this.#ms;
   }
 
   pass(ms: number): void {
-    this.ms += ms;
+    this.#ms += ms;
     this.wallMs += ms;
   }
 }

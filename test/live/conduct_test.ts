@@ -35,8 +35,13 @@ test("Conduct keeps a bounded number of records, the latest, and none of honest 
     noteBarren(liar, 0);
     conduct.keep(liar);
   }
-  assertEquals(conduct["records"].size, 512);
-  assertEquals(conduct["records"].has("host 1999"), true);
+  const isKnown = Array.from({ length: 2000 }, (_, i) => {
+    const peer = peerOf(`host ${i}`);
+    conduct.restore(peer);
+    return peer.barrenTimes > 0;
+  });
+  assertEquals([isKnown.indexOf(true), isKnown.lastIndexOf(true)], [2000 - 512, 1999]);
+  assertEquals(isKnown.filter(Boolean).length, 512);
 });
 
 test("noteBarren() doubles the time each time up to a limit, and forgives one time a minute after it", () => {

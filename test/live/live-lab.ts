@@ -24,32 +24,32 @@ export const CLIP_RATE = 21_100;
 
 /** A source that sends the same clip again and again at `bytesPerS`, until stopped. */
 export class LoopInput implements LiveInput {
-  private readonly bytesPerS: number;
-  private stopped = false;
-  private wake: () => void = () => {};
-  private pending: LiveInputEvent[] = [];
+  readonly #bytesPerS: number;
+  #stopped = false;
+  #wake: () => void = () => {};
+  #pending: LiveInputEvent[] = [];
 
   constructor(bytesPerS: number = RATE) {
-    this.bytesPerS = bytesPerS;
+    this.#bytesPerS = bytesPerS;
   }
 
   /** The source ends. */
   end(): void {
-    this.stopped = true;
-    this.wake();
+    this.#stopped = true;
+    this.#wake();
   }
 
   /** The source is lost, and back at once. */
   lose(reason: string): void {
-    this.pending.push({ kind: "lost", reason });
+    this.#pending.push({ kind: "lost", reason });
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<LiveInputEvent> {
     let sent = 0;
     const startMs = performance.now();
-    while (!this.stopped) {
-      yield* this.pending.splice(0);
-      const due = Math.floor((performance.now() - startMs) / 1000 * this.bytesPerS) - sent;
+    while (!this.#stopped) {
+      yield* this.#pending.splice(0);
+      const due = Math.floor((performance.now() - startMs) / 1000 * this.#bytesPerS) - sent;
       if (due > 0) {
         const bytes = new Uint8Array(due);
         for (let at = 0; at < due;) {
@@ -63,7 +63,7 @@ export class LoopInput implements LiveInput {
       }
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, 40);
-        this.wake = () => (clearTimeout(timer), resolve());
+        this.#wake = () => (clearTimeout(timer), resolve());
       });
     }
   }
@@ -90,11 +90,11 @@ export interface Viewer extends LiveNodeLab {
 /** A small swarm on a clock and network of the test's own. */
 export class LiveLab {
   readonly ports: Ports;
-  private readonly lab: Lab;
-  private readonly closers: (() => Promise<void> | void)[] = [];
+  readonly #lab: Lab;
+  readonly #closers: (() => Promise<void> | void)[] = [];
 
   private constructor(lab: Lab) {
-    this.lab = lab;
+    this.#lab = lab;
     this.ports = lab.ports;
   }
 
@@ -105,13 +105,13 @@ export class LiveLab {
       try {
         await body(lab);
       } finally {
-        for (const close of lab.closers.reverse()) await close();
+        for (const close of lab.#closers.reverse()) await close();
       }
     });
   }
 
   async node(options: Partial<SwarmManagerOptions> & { ports?: Ports } = {}): Promise<LiveNodeLab> {
-    const { manager, address } = await this.lab.node(options);
+    const { manager, address } = await this.#lab.node(options);
     const live = new LiveSwarmManager({ manager });
     return { manager, live, address };
   }
@@ -126,7 +126,7 @@ export class LiveLab {
       { files: this.ports.files, log: this.ports.log, clock: this.ports.clock, swarms: at.live },
       { input, name: "Test", directory: null, bytesPerS: RATE, ...options },
     );
-    this.closers.push(() => broadcast.close());
+    this.#closers.push(() => broadcast.close());
     return { broadcast, input, swarm: at.live.list()[0]! };
   }
 
@@ -156,7 +156,7 @@ export class LiveLab {
     };
     const stop = swarm.onPiece(take);
     const timer = setInterval(take, 50);
-    this.closers.push(() => {
+    this.#closers.push(() => {
       clearInterval(timer);
       stop();
       swarm.node.closeFeed(feed);

@@ -18,18 +18,18 @@ class Strangers extends Surroundings {
 /** A network in which some ports are behind NAT, and a tracker. */
 class NatWorld {
   readonly hidden = new Set<number>();
-  private readonly lab: LiveLab;
-  private readonly listed: { port: number; request: DiscoveryRequest }[] = [];
+  readonly #lab: LiveLab;
+  readonly #listed: { port: number; request: DiscoveryRequest }[] = [];
 
   constructor(lab: LiveLab) {
-    this.lab = lab;
+    this.#lab = lab;
   }
 
   /** A member; `isHidden`: behind NAT. */
   async node(options: { isHidden?: boolean; usesTracker?: boolean } = {}): Promise<LiveNodeLab> {
-    const { network, tcp, clock } = this.lab.ports;
+    const { network, tcp, clock } = this.#lab.ports;
     const ports: Ports = {
-      ...this.lab.ports,
+      ...this.#lab.ports,
       tcp: {
         listen: tcp.listen,
         connect: (target, { signal }) => {
@@ -39,10 +39,10 @@ class NatWorld {
       },
     };
     let port = 0;
-    const node = await this.lab.node({
+    const node = await this.#lab.node({
       ports,
       surroundings: new Strangers(network, () => clock.monotonic()),
-      discovery: options.usesTracker === true ? this.tracker(() => port) : null,
+      discovery: options.usesTracker === true ? this.#tracker(() => port) : null,
     });
     port = node.address.port;
     if (options.isHidden === true) this.hidden.add(port);
@@ -50,14 +50,14 @@ class NatWorld {
   }
 
   /** Gives all others at the first announce, and again only to who asks urgently: a real one would have them wait. */
-  private tracker(port: () => number): Discovery {
+  #tracker(port: () => number): Discovery {
     const unused = () => Promise.reject(new Error("unused"));
     return {
       start: (request) => {
         const own = { port: port(), request };
-        this.listed.push(own);
+        this.#listed.push(own);
         const answer = () => {
-          for (const other of this.listed) {
+          for (const other of this.#listed) {
             if (other !== own) request.onPeer({ host: "127.0.0.1", port: other.port }, "tracker", "127.0.0.1");
           }
         };

@@ -83,15 +83,15 @@ class Meeting {
     utpPort: () => this.introducer.endpoint.bind(),
     reach: () => this.reach,
   });
-  private count = 0;
+  #count = 0;
 
   member(nat: Nat, options: { host?: string; udpHost?: string; wants?: boolean } = {}): Member {
-    const host = options.host ?? `198.51.${++this.count}.1`;
+    const host = options.host ?? `198.51.${++this.#count}.1`;
     const end = this.lab.end(options.udpHost ?? host, nat);
     const met: TcpConnection[] = [];
     const said: PunchMessage["type"][] = [];
     const member: Member = { end, met, said, reach: "closed", punching: null!, session: null! };
-    const peerId = noise(20, this.count);
+    const peerId = noise(20, this.#count);
     const sessionWith = (remote: string, deliver: (message: PunchMessage) => void) => {
       const link = {
         remote: { host: remote, port: 1 },

@@ -100,7 +100,7 @@ test("SourcePlaces does not believe a few who vouch for one child while many are
   vouch(stage, accomplice, liar);
   const isVouched = () => {
     pass(stage, 100);
-    return stage.node["children"].atSource!.isVouched(liar.peer, 0, stage.clock.monotonic());
+    return stage.node.children.atSource!.isVouched(liar.peer, 0, stage.clock.monotonic());
   };
   assertEquals(isVouched(), false);
   vouch(stage, proven(stage, BYTES_PER_S), liar);
@@ -155,8 +155,7 @@ test("SourcePlaces lets a child that others were fed through until lately try ag
   stage.says(below, placeOf(new Uint32Array(32)));
   pass(stage, POLICY.vouchedMs + 200);
   assertEquals(child.peer.failedTrials, 1);
-  const mayEnter = (peer: LivePeer) =>
-    stage.node["children"].atSource!.entry(peer, 0, stage.clock.monotonic()) !== null;
+  const mayEnter = (peer: LivePeer) => stage.node.children.atSource!.entry(peer, 0, stage.clock.monotonic()) !== null;
   assertEquals([mayEnter(child.peer), mayEnter(below.peer)], [false, true]);
   stage.node.disconnected(child.peer);
   const again = stage.neighbour({ upBytesPerS: BYTES_PER_S, host: "child" });
@@ -173,7 +172,7 @@ for (const isReached of [true, false]) {
     pass(stage, POLICY.settleMs + POLICY.vouchedMs + 200);
     vouch(stage, below, child);
     pass(stage, 100);
-    assertEquals(stage.node["children"].atSource!.isVouched(child.peer, 0, stage.clock.monotonic()), isReached);
+    assertEquals(stage.node.children.atSource!.isVouched(child.peer, 0, stage.clock.monotonic()), isReached);
   });
 }
 

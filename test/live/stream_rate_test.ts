@@ -11,8 +11,8 @@ const LENGTH = 65_536;
 class Stream {
   readonly window = new PieceWindow(30_000);
   readonly rate: StreamRate;
-  private seq = 0;
-  private ms = 1_000_000;
+  #seq = 0;
+  #ms = 1_000_000;
 
   constructor(told: number) {
     this.rate = new StreamRate(this.window, { bytesPerS: told, pieceLengthBytes: LENGTH });
@@ -29,16 +29,21 @@ class Stream {
     } = {},
   ): void {
     for (let i = 0; i < count; i++) {
-      const header = simulatedHeader({ seq: this.seq, timestampMs: this.ms, flags: i === 0 ? flags : 0, lengthBytes });
+      const header = simulatedHeader({
+        seq: this.#seq,
+        timestampMs: this.#ms,
+        flags: i === 0 ? flags : 0,
+        lengthBytes,
+      });
       if (!lost(i)) this.window.addHeader(header);
-      this.seq++;
-      this.ms += everyMs;
+      this.#seq++;
+      this.#ms += everyMs;
     }
   }
 
   /** Time goes by without a piece. */
   stand(ms: number): void {
-    this.ms += ms;
+    this.#ms += ms;
   }
 }
 

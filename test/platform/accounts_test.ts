@@ -124,11 +124,11 @@ test("millrace token refuses to rotate a token from the configuration", () =>
 class TypingTerminal implements Terminal {
   shown = "";
   isRaw = false;
-  private readonly keys: string;
-  private handler: ((chunk: Uint8Array) => void) | null = null;
+  readonly #keys: string;
+  #handler: ((chunk: Uint8Array) => void) | null = null;
 
   constructor(keys: string) {
-    this.keys = keys;
+    this.#keys = keys;
   }
 
   readonly output = {
@@ -136,8 +136,8 @@ class TypingTerminal implements Terminal {
       if (this.shown === "") {
         assert(this.isRaw, "who types at once is not to see it either");
         // Byte by byte: letters come in parts.
-        for (const byte of new TextEncoder().encode(this.keys)) {
-          queueMicrotask(() => this.handler?.(new Uint8Array([byte])));
+        for (const byte of new TextEncoder().encode(this.#keys)) {
+          queueMicrotask(() => this.#handler?.(new Uint8Array([byte])));
         }
       }
       this.shown += text;
@@ -145,8 +145,8 @@ class TypingTerminal implements Terminal {
   };
   readonly input: Terminal["input"] = {
     setRawMode: (raw) => void (this.isRaw = raw),
-    on: (_event, handler) => void (this.handler = handler),
-    off: () => void (this.handler = null),
+    on: (_event, handler) => void (this.#handler = handler),
+    off: () => void (this.#handler = null),
     resume: () => {},
     pause: () => {},
   };

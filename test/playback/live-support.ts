@@ -19,30 +19,30 @@ const STEP_MS = 100;
 
 /** A clip that never ends, at the pace of its own bitrate. */
 export class EndlessClip {
-  private readonly packets: Uint8Array;
-  private readonly looper = new TsLooper();
-  private readonly bytesPerMs: number;
-  private at = 0;
-  private due = 0;
+  readonly #packets: Uint8Array;
+  readonly #looper = new TsLooper();
+  readonly #bytesPerMs: number;
+  #at = 0;
+  #due = 0;
 
   /** `durationS`: of one pass. */
   constructor(name = "ts-188.ts", durationS = 6) {
-    this.packets = clip(name);
-    this.bytesPerMs = this.packets.length / durationS / 1000;
+    this.#packets = clip(name);
+    this.#bytesPerMs = this.#packets.length / durationS / 1000;
   }
 
   /** The bytes due after `ms` more. */
   next(ms: number): Uint8Array {
-    this.due += ms * this.bytesPerMs;
+    this.#due += ms * this.#bytesPerMs;
     const parts: Uint8Array[] = [];
-    while (this.due >= PACKET_BYTES) {
-      const count = Math.floor(Math.min(this.due, this.packets.length - this.at) / PACKET_BYTES);
-      parts.push(this.looper.push(this.packets.slice(this.at, this.at + count * PACKET_BYTES)).slice());
-      this.at += count * PACKET_BYTES;
-      this.due -= count * PACKET_BYTES;
-      if (this.at + PACKET_BYTES > this.packets.length) {
-        this.at = 0;
-        parts.push(this.looper.endPass());
+    while (this.#due >= PACKET_BYTES) {
+      const count = Math.floor(Math.min(this.#due, this.#packets.length - this.#at) / PACKET_BYTES);
+      parts.push(this.#looper.push(this.#packets.slice(this.#at, this.#at + count * PACKET_BYTES)).slice());
+      this.#at += count * PACKET_BYTES;
+      this.#due -= count * PACKET_BYTES;
+      if (this.#at + PACKET_BYTES > this.#packets.length) {
+        this.#at = 0;
+        parts.push(this.#looper.endPass());
       }
     }
     return concatBytes(parts);
@@ -59,8 +59,8 @@ export class Studio implements LiveSource {
   /** While true, pieces are lost on the way to the node. */
   losing = false;
   peers = 3;
-  private readonly listeners = new Set<() => void>();
-  private readonly media: EndlessClip;
+  readonly #listeners = new Set<() => void>();
+  readonly #media: EndlessClip;
 
   private constructor(
     parts: {
@@ -76,7 +76,7 @@ export class Studio implements LiveSource {
     this.clock = parts.clock;
     this.metainfo = parts.metainfo;
     this.transportFile = parts.transportFile;
-    this.media = parts.media;
+    this.#media = parts.media;
     this.node = new LiveNode({
       clock: parts.clock,
       verifier: parts.verifier,
@@ -85,7 +85,7 @@ export class Studio implements LiveSource {
       stream: parts.metainfo,
       uplinkBytesPerS: null,
       onPiece: () => {
-        for (const listener of [...this.listeners]) listener();
+        for (const listener of [...this.#listeners]) listener();
       },
     });
     this.publisher = new Publisher({
@@ -126,7 +126,7 @@ export class Studio implements LiveSource {
   async run(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += STEP_MS) {
       if (this.clock instanceof FakeClock) await this.clock.advanceAsync(STEP_MS);
-      await this.publisher.push(this.media.next(STEP_MS));
+      await this.publisher.push(this.#media.next(STEP_MS));
       this.node.tick();
     }
   }
@@ -137,7 +137,7 @@ export class Studio implements LiveSource {
     while (!signal.aborted) {
       await new Promise((resolve) => setTimeout(resolve, STEP_MS / 2));
       const now = performance.now();
-      await this.publisher.push(this.media.next(now - last));
+      await this.publisher.push(this.#media.next(now - last));
       this.node.tick();
       last = now;
     }
@@ -167,29 +167,29 @@ export class Studio implements LiveSource {
   }
 
   onPiece(listener: () => void): () => void {
-    this.listeners.add(listener);
-    return () => void this.listeners.delete(listener);
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 }
 
 /** Hands out one broadcast and counts the leases on it. */
 export class FakeLiveSwarms implements LiveSwarms {
   leases = 0;
-  private readonly source: LiveSource;
+  readonly #source: LiveSource;
 
   constructor(source: LiveSource) {
-    this.source = source;
+    this.#source = source;
   }
 
   running(infohashHex: string): LiveMetainfo | null {
-    return this.leases > 0 && infohashHex === this.source.metainfo.infohashHex ? this.source.metainfo : null;
+    return this.leases > 0 && infohashHex === this.#source.metainfo.infohashHex ? this.#source.metainfo : null;
   }
 
   acquire(_target: LiveTarget): Lease<LiveSource> {
     this.leases++;
     let released = false;
     return {
-      swarm: this.source,
+      swarm: this.#source,
       release: () => {
         if (!released) this.leases--;
         released = true;

@@ -19,15 +19,15 @@ const PIECE_PACKETS = 100;
 class ScriptedSource {
   readonly clock = new FakeClock();
   readonly window = new PieceWindow(60_000);
-  private seq = 0;
-  private listener: () => void = () => {};
+  #seq = 0;
+  #listener: () => void = () => {};
   readonly source: LiveSource = {
     metainfo: {} as LiveSource["metainfo"],
     node: {
       window: this.window,
       joined: true,
       behindMs: 0,
-      openFeed: () => this.feed as unknown as LiveFeed,
+      openFeed: () => this.#feed as unknown as LiveFeed,
       closeFeed: () => {},
     },
     status: () => ({
@@ -40,28 +40,33 @@ class ScriptedSource {
     }),
     members: () => [],
     onPiece: (listener) => {
-      this.listener = listener;
+      this.#listener = listener;
       return () => {};
     },
   };
-  private pieces: { data: Uint8Array; discontinuity: boolean }[] = [];
-  private readonly feed = {
+  #pieces: { data: Uint8Array; discontinuity: boolean }[] = [];
+  readonly #feed = {
     ended: false,
     started: true,
     skippedPieces: 0,
     position: 0,
     take: () =>
-      this.pieces.splice(0).map(({ data, discontinuity }) => ({
-        header: simulatedHeader({ seq: this.seq++, timestampMs: this.clock.now(), flags: 0, lengthBytes: data.length }),
+      this.#pieces.splice(0).map(({ data, discontinuity }) => ({
+        header: simulatedHeader({
+          seq: this.#seq++,
+          timestampMs: this.clock.now(),
+          flags: 0,
+          lengthBytes: data.length,
+        }),
         blocks: [data],
         discontinuity,
       })),
   };
 
   give(data: Uint8Array, discontinuity: boolean): void {
-    this.pieces.push({ data, discontinuity });
+    this.#pieces.push({ data, discontinuity });
     this.clock.advance(500);
-    this.listener();
+    this.#listener();
   }
 }
 

@@ -7,13 +7,13 @@ interface Event {
 
 export class EventQueue {
   nowMs = 0;
-  private readonly heap: Event[] = [];
-  private count = 0;
+  readonly #heap: Event[] = [];
+  #count = 0;
 
   /** Runs `run` at `atMs` (now when that is past). */
   at(atMs: number, run: () => void): void {
-    const heap = this.heap;
-    heap.push({ atMs: Math.max(atMs, this.nowMs), order: this.count++, run });
+    const heap = this.#heap;
+    heap.push({ atMs: Math.max(atMs, this.nowMs), order: this.#count++, run });
     for (let i = heap.length - 1; i > 0;) {
       const parent = (i - 1) >> 1;
       if (!before(heap[i]!, heap[parent]!)) break;
@@ -28,9 +28,9 @@ export class EventQueue {
 
   /** Runs events until `untilMs` or until `done` holds; returns whether `done` did. */
   run(untilMs: number, done: () => boolean = () => false): boolean {
-    while (this.heap.length > 0 && this.heap[0]!.atMs <= untilMs) {
+    while (this.#heap.length > 0 && this.#heap[0]!.atMs <= untilMs) {
       if (done()) return true;
-      const event = this.pop();
+      const event = this.#pop();
       this.nowMs = event.atMs;
       event.run();
     }
@@ -39,8 +39,8 @@ export class EventQueue {
     return false;
   }
 
-  private pop(): Event {
-    const heap = this.heap;
+  #pop(): Event {
+    const heap = this.#heap;
     const top = heap[0]!;
     const last = heap.pop()!;
     if (heap.length > 0) {

@@ -9,19 +9,19 @@ const SLOTS_PER_MS = 4;
 const SLOTS = 4096;
 
 export class EventWheel {
-  private readonly slots: (() => void)[][] = Array.from({ length: SLOTS }, () => []);
-  private readonly far = new EventQueue();
-  private slot = 0;
+  readonly #slots: (() => void)[][] = Array.from({ length: SLOTS }, () => []);
+  readonly #far = new EventQueue();
+  #slot = 0;
 
   get nowMs(): number {
-    return this.slot / SLOTS_PER_MS;
+    return this.#slot / SLOTS_PER_MS;
   }
 
   /** Runs `run` in the first slot that begins at `atMs` or later (in this one when that is past). */
   at(atMs: number, run: () => void): void {
-    const slot = Math.max(this.slot, Math.ceil(atMs * SLOTS_PER_MS));
-    if (slot - this.slot < SLOTS) this.slots[slot & (SLOTS - 1)]!.push(run);
-    else this.far.at(slot, run);
+    const slot = Math.max(this.#slot, Math.ceil(atMs * SLOTS_PER_MS));
+    if (slot - this.#slot < SLOTS) this.#slots[slot & (SLOTS - 1)]!.push(run);
+    else this.#far.at(slot, run);
   }
 
   after(delayMs: number, run: () => void): void {
@@ -37,9 +37,9 @@ export class EventWheel {
 
   /** Runs events until `untilMs`. */
   run(untilMs: number): void {
-    for (; this.slot <= untilMs * SLOTS_PER_MS; this.slot++) {
-      this.far.run(this.slot);
-      const due = this.slots[this.slot & (SLOTS - 1)]!;
+    for (; this.#slot <= untilMs * SLOTS_PER_MS; this.#slot++) {
+      this.#far.run(this.#slot);
+      const due = this.#slots[this.#slot & (SLOTS - 1)]!;
       // What runs may add to its own slot.
       for (let i = 0; i < due.length; i++) due[i]!();
       due.length = 0;

@@ -31,16 +31,16 @@ export interface MeetingHost {
 
 /** The ways of one run. */
 export class Meeting {
-  private readonly run: MeetingHost;
+  readonly #run: MeetingHost;
 
   constructor(run: MeetingHost) {
-    this.run = run;
+    this.#run = run;
   }
 
   /** A latency for a new connection, ms. */
   latencyMs(): number {
-    const [least, most] = this.run.latencyMs;
-    return least + (most - least) * this.run.random();
+    const [least, most] = this.#run.latencyMs;
+    return least + (most - least) * this.#run.random();
   }
 
   /**
@@ -48,10 +48,10 @@ export class Meeting {
    * dial the source first: that is where they do most harm.
    */
   meet(host: SimHost): void {
-    const { queue, random, source } = this.run;
-    const viewers = this.run.viewers();
-    const isAway = this.run.isAway();
-    if (host.options.liar !== undefined && !isAway && this.hasRoom(source)) {
+    const { queue, random, source } = this.#run;
+    const viewers = this.#run.viewers();
+    const isAway = this.#run.isAway();
+    if (host.options.liar !== undefined && !isAway && this.#hasRoom(source)) {
       connect(queue, host, source, this.latencyMs());
     }
     for (let tries = 0; tries < 3 * NEIGHBOURS && host.links.size + host.dialing < NEIGHBOURS; tries++) {
@@ -61,27 +61,27 @@ export class Meeting {
       if (other.options.isClosed === true) {
         host.dialing++;
         queue.after(DOUBTFUL_MS, () => host.dialing--);
-      } else this.dial(host, other);
+      } else this.#dial(host, other);
     }
   }
 
   /** True when `host` takes another connection, be it in the place of one of no use. */
-  private hasRoom(host: SimHost): boolean {
-    return host.links.size < (host === this.run.source ? this.run.sourceLinks : MAX_LINKS) || host.makeRoom();
+  #hasRoom(host: SimHost): boolean {
+    return host.links.size < (host === this.#run.source ? this.#run.sourceLinks : MAX_LINKS) || host.makeRoom();
   }
 
-  private dial(host: SimHost, other: SimHost): void {
-    if (!this.hasRoom(other)) return;
+  #dial(host: SimHost, other: SimHost): void {
+    if (!this.#hasRoom(other)) return;
     const latencyMs = this.latencyMs();
-    if (!connect(this.run.queue, host, other, latencyMs)) return;
-    if (host.options.isPunchable === true) this.introduce(host, other, latencyMs);
+    if (!connect(this.#run.queue, host, other, latencyMs)) return;
+    if (host.options.isPunchable === true) this.#introduce(host, other, latencyMs);
     if (host.options.isClosed === true) return;
-    if (this.run.hasClosed) this.tell(host, other, latencyMs);
+    if (this.#run.hasClosed) this.#tell(host, other, latencyMs);
   }
 
   /** `by` brings a newcomer together with one after the other of its neighbours that nobody can connect to either. */
-  private introduce(newcomer: SimHost, by: SimHost, latencyMs: number): void {
-    const { queue } = this.run;
+  #introduce(newcomer: SimHost, by: SimHost, latencyMs: number): void {
+    const { queue } = this.#run;
     let delayMs = SET_UP_TRIPS * latencyMs + GATHER_MS;
     for (const [neighbour, link] of [...by.links].reverse()) {
       if (neighbour === newcomer || neighbour.options.isPunchable !== true) continue;
@@ -94,11 +94,11 @@ export class Meeting {
   }
 
   /** `by` tells those of its neighbours that nobody can connect to of a newcomer, and they dial it: PEERS. */
-  private tell(newcomer: SimHost, by: SimHost, latencyMs: number): void {
+  #tell(newcomer: SimHost, by: SimHost, latencyMs: number): void {
     for (const [neighbour, link] of by.links) {
       if (neighbour.options.isClosed !== true) continue;
-      this.run.queue.after(SET_UP_TRIPS * latencyMs + GATHER_MS + link.latencyMs, () => {
-        if (newcomer.alive && neighbour.links.size < NEIGHBOURS) this.dial(neighbour, newcomer);
+      this.#run.queue.after(SET_UP_TRIPS * latencyMs + GATHER_MS + link.latencyMs, () => {
+        if (newcomer.alive && neighbour.links.size < NEIGHBOURS) this.#dial(neighbour, newcomer);
       });
     }
   }

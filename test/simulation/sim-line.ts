@@ -14,58 +14,58 @@ export interface LineQueue {
 
 /** The up-link of one simulated member. */
 export class SimLine {
-  private readonly queue: EventWheel;
-  private readonly bytesPerS: number;
-  private readonly turns: LineQueue[] = [];
-  private isSending = false;
+  readonly #queue: EventWheel;
+  readonly #bytesPerS: number;
+  readonly #turns: LineQueue[] = [];
+  #isSending = false;
   /** What messages add to the item that is leaving, ms. */
-  private owedMs = 0;
+  #owedMs = 0;
   /** Virtual ms until which messages occupy the line while no item leaves. */
-  private messagesUntilMs = 0;
+  #messagesUntilMs = 0;
 
   /** `bytesPerS` may be `Infinity`. */
   constructor(queue: EventWheel, bytesPerS: number) {
-    this.queue = queue;
-    this.bytesPerS = bytesPerS;
+    this.#queue = queue;
+    this.#bytesPerS = bytesPerS;
   }
 
   /** `from`, which had nothing to send, has. */
   add(from: LineQueue): void {
-    this.turns.push(from);
-    this.send();
+    this.#turns.push(from);
+    this.#send();
   }
 
   /** A message of `bytes` leaves now, and what follows later; returns how long it takes, ms. A line that sends nothing charges nothing. */
   charge(bytes: number): number {
-    if (this.bytesPerS === 0) return 0;
-    const ms = bytes / this.bytesPerS * 1000;
-    if (this.isSending) this.owedMs += ms;
-    else this.messagesUntilMs = Math.max(this.queue.nowMs, this.messagesUntilMs) + ms;
+    if (this.#bytesPerS === 0) return 0;
+    const ms = bytes / this.#bytesPerS * 1000;
+    if (this.#isSending) this.#owedMs += ms;
+    else this.#messagesUntilMs = Math.max(this.#queue.nowMs, this.#messagesUntilMs) + ms;
     return ms;
   }
 
-  private send(): void {
-    while (!this.isSending) {
-      const next = this.turns.shift();
+  #send(): void {
+    while (!this.#isSending) {
+      const next = this.#turns.shift();
       if (next === undefined) return;
       const bytes = next.headBytes;
       if (bytes === null) continue;
-      this.isSending = true;
-      const messagesMs = Math.max(0, this.messagesUntilMs - this.queue.nowMs);
-      this.queue.after(messagesMs + bytes / this.bytesPerS * 1000, () => this.sent(next));
+      this.#isSending = true;
+      const messagesMs = Math.max(0, this.#messagesUntilMs - this.#queue.nowMs);
+      this.#queue.after(messagesMs + bytes / this.#bytesPerS * 1000, () => this.#sent(next));
     }
   }
 
-  private sent(item: LineQueue): void {
-    if (this.owedMs > 0) {
-      const ms = this.owedMs;
-      this.owedMs = 0;
-      this.queue.after(ms, () => this.sent(item));
+  #sent(item: LineQueue): void {
+    if (this.#owedMs > 0) {
+      const ms = this.#owedMs;
+      this.#owedMs = 0;
+      this.#queue.after(ms, () => this.#sent(item));
       return;
     }
-    this.isSending = false;
+    this.#isSending = false;
     item.headSent();
-    if (item.headBytes !== null) this.turns.push(item);
-    this.send();
+    if (item.headBytes !== null) this.#turns.push(item);
+    this.#send();
   }
 }

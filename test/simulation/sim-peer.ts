@@ -63,143 +63,143 @@ const chunkBytes = 4096;
 export class SimPeer {
   readonly profile: PeerProfile;
   gone = false;
-  private readonly queue: EventQueue;
-  private readonly events: PeerEvents;
-  private readonly random: () => number;
-  private readonly waiting: Pending[] = [];
-  private readonly committed: Pending[] = [];
-  private committedBytes = 0;
-  private sending = false;
-  private choking = true;
+  readonly #queue: EventQueue;
+  readonly #events: PeerEvents;
+  readonly #random: () => number;
+  readonly #waiting: Pending[] = [];
+  readonly #committed: Pending[] = [];
+  #committedBytes = 0;
+  #sending = false;
+  #choking = true;
   /** What the link has carried and not yet handed over. */
-  private lump: { readonly bytes: number; readonly then: () => void }[] = [];
-  private lumpBytes = 0;
+  #lump: { readonly bytes: number; readonly then: () => void }[] = [];
+  #lumpBytes = 0;
 
   constructor(profile: PeerProfile, queue: EventQueue, events: PeerEvents, random: () => number) {
     this.profile = profile;
-    this.queue = queue;
-    this.events = events;
-    this.random = random;
+    this.#queue = queue;
+    this.#events = events;
+    this.#random = random;
   }
 
-  private get oneWayMs(): number {
+  get #oneWayMs(): number {
     return this.profile.rttMs / 2;
   }
 
   /** The receiver says it is interested: unchokes after a round trip, then chokes as its profile says. */
   start(): void {
-    if (this.profile.thawAtMs !== undefined) this.queue.at(this.profile.thawAtMs, () => this.send());
-    if (this.profile.deaf !== true) this.queue.after(this.profile.rttMs, () => this.setChoking(false));
-    if (this.profile.periodMs !== undefined) this.pulse(this.profile.periodMs);
+    if (this.profile.thawAtMs !== undefined) this.#queue.at(this.profile.thawAtMs, () => this.#send());
+    if (this.profile.deaf !== true) this.#queue.after(this.profile.rttMs, () => this.#setChoking(false));
+    if (this.profile.periodMs !== undefined) this.#pulse(this.profile.periodMs);
   }
 
-  private pulse(periodMs: number): void {
+  #pulse(periodMs: number): void {
     if (this.gone) return;
-    this.commit((this.profile.rate * periodMs) / 1000);
-    this.send();
-    this.queue.after(periodMs, () => this.pulse(periodMs));
+    this.#commit((this.profile.rate * periodMs) / 1000);
+    this.#send();
+    this.#queue.after(periodMs, () => this.#pulse(periodMs));
   }
 
-  private setChoking(value: boolean): void {
-    if (this.gone || this.frozen) return;
-    this.choking = value;
+  #setChoking(value: boolean): void {
+    if (this.gone || this.#frozen) return;
+    this.#choking = value;
     const { choking, fast } = this.profile;
     if (value) {
-      const dropped = this.waiting.splice(0);
-      this.queue.after(this.oneWayMs, () => {
+      const dropped = this.#waiting.splice(0);
+      this.#queue.after(this.#oneWayMs, () => {
         if (this.gone) return;
-        this.events.choke();
-        if (fast !== false) { for (const p of dropped) this.events.reject(p.piece, p.offset); }
+        this.#events.choke();
+        if (fast !== false) { for (const p of dropped) this.#events.reject(p.piece, p.offset); }
       });
-    } else this.queue.after(this.oneWayMs, () => !this.gone && this.events.unchoke());
+    } else this.#queue.after(this.#oneWayMs, () => !this.gone && this.#events.unchoke());
     if (choking !== undefined) {
-      this.queue.after(value ? choking.offMs : choking.onMs, () => this.setChoking(!value));
+      this.#queue.after(value ? choking.offMs : choking.onMs, () => this.#setChoking(!value));
     }
   }
 
-  private get frozen(): boolean {
+  get #frozen(): boolean {
     const { freezeAtMs, thawAtMs } = this.profile;
-    const now = this.queue.nowMs;
+    const now = this.#queue.nowMs;
     return freezeAtMs !== undefined && now >= freezeAtMs && (thawAtMs === undefined || now < thawAtMs);
   }
 
   request(piece: number, offset: number, length: number): void {
-    this.queue.after(this.oneWayMs, () => {
+    this.#queue.after(this.#oneWayMs, () => {
       if (this.gone || this.profile.lying) return;
-      const refused = this.choking || (this.profile.rejects !== undefined && this.random() < this.profile.rejects);
+      const refused = this.#choking || (this.profile.rejects !== undefined && this.#random() < this.profile.rejects);
       if (refused) {
         if (this.profile.fast !== false) {
-          this.queue.after(this.oneWayMs, () => !this.gone && this.events.reject(piece, offset));
+          this.#queue.after(this.#oneWayMs, () => !this.gone && this.#events.reject(piece, offset));
         }
         return;
       }
-      this.waiting.push({ piece, offset, length });
-      this.send();
+      this.#waiting.push({ piece, offset, length });
+      this.#send();
     });
   }
 
   cancel(piece: number, offset: number): void {
-    this.queue.after(this.oneWayMs, () => {
-      const at = this.waiting.findIndex((p) => p.piece === piece && p.offset === offset);
+    this.#queue.after(this.#oneWayMs, () => {
+      const at = this.#waiting.findIndex((p) => p.piece === piece && p.offset === offset);
       if (at < 0) return;
-      this.waiting.splice(at, 1);
+      this.#waiting.splice(at, 1);
       if (this.profile.fast !== false) {
-        this.queue.after(this.oneWayMs, () => !this.gone && this.events.reject(piece, offset));
+        this.#queue.after(this.#oneWayMs, () => !this.gone && this.#events.reject(piece, offset));
       }
     });
   }
 
-  private commit(limit: number): void {
-    while (this.waiting.length > 0 && (this.committed.length === 0 || this.committedBytes < limit)) {
-      const next = this.waiting.shift()!;
-      this.committed.push(next);
-      this.committedBytes += next.length;
+  #commit(limit: number): void {
+    while (this.#waiting.length > 0 && (this.#committed.length === 0 || this.#committedBytes < limit)) {
+      const next = this.#waiting.shift()!;
+      this.#committed.push(next);
+      this.#committedBytes += next.length;
     }
   }
 
-  private send(): void {
+  #send(): void {
     const { rate, periodMs, sendBufferBytes } = this.profile;
-    if (periodMs === undefined) this.commit(sendBufferBytes ?? Math.min(Math.max(rate / 2, 32_768), 262_144));
-    if (this.sending || this.committed.length === 0 || this.frozen || this.gone) return;
-    this.sending = true;
-    this.chunk(this.committed[0]!, 0);
+    if (periodMs === undefined) this.#commit(sendBufferBytes ?? Math.min(Math.max(rate / 2, 32_768), 262_144));
+    if (this.#sending || this.#committed.length === 0 || this.#frozen || this.gone) return;
+    this.#sending = true;
+    this.#chunk(this.#committed[0]!, 0);
   }
 
-  private chunk(block: Pending, sent: number): void {
+  #chunk(block: Pending, sent: number): void {
     const coarse = this.profile.rate > 1_000_000 ? block.length : chunkBytes;
     const bytes = Math.min(coarse, block.length - sent);
-    this.queue.after((bytes * 1000) / this.profile.rate, () => {
+    this.#queue.after((bytes * 1000) / this.profile.rate, () => {
       if (this.gone) return;
-      if (this.frozen) {
-        this.sending = false;
+      if (this.#frozen) {
+        this.#sending = false;
         return;
       }
       const last = sent + bytes >= block.length;
-      const corrupt = last && this.profile.corrupts !== undefined && this.random() < this.profile.corrupts;
-      this.carried(bytes, () => {
+      const corrupt = last && this.profile.corrupts !== undefined && this.#random() < this.profile.corrupts;
+      this.#carried(bytes, () => {
         if (this.gone) return;
-        this.events.progress(bytes);
-        if (last) this.events.block(block.piece, block.offset, block.length, corrupt);
+        this.#events.progress(bytes);
+        if (last) this.#events.block(block.piece, block.offset, block.length, corrupt);
       });
-      if (!last) return this.chunk(block, sent + bytes);
-      this.committed.shift();
-      this.committedBytes -= block.length;
-      this.sending = false;
-      this.send();
-      if (!this.sending) this.handOver();
+      if (!last) return this.#chunk(block, sent + bytes);
+      this.#committed.shift();
+      this.#committedBytes -= block.length;
+      this.#sending = false;
+      this.#send();
+      if (!this.#sending) this.#handOver();
     });
   }
 
-  private carried(bytes: number, then: () => void): void {
-    this.lump.push({ bytes, then });
-    this.lumpBytes += bytes;
-    if (this.lumpBytes >= (this.profile.lumpBytes ?? 0)) this.handOver();
+  #carried(bytes: number, then: () => void): void {
+    this.#lump.push({ bytes, then });
+    this.#lumpBytes += bytes;
+    if (this.#lumpBytes >= (this.profile.lumpBytes ?? 0)) this.#handOver();
   }
 
-  private handOver(): void {
-    const { lump } = this;
-    this.lump = [];
-    this.lumpBytes = 0;
-    for (const { bytes, then } of lump) this.queue.after(this.oneWayMs, () => this.events.arrive(bytes, then));
+  #handOver(): void {
+    const lump = this.#lump;
+    this.#lump = [];
+    this.#lumpBytes = 0;
+    for (const { bytes, then } of lump) this.#queue.after(this.#oneWayMs, () => this.#events.arrive(bytes, then));
   }
 }

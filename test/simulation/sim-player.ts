@@ -43,64 +43,65 @@ export class SimPlayer {
   stalledMs = 0;
   readonly seekMs: number[] = [];
   position: number;
-  private played: number;
-  private openedMs: number;
-  private readonly swarm: PlayedSwarm;
-  private readonly profile: PlayerProfile;
-  private readonly stepMs: number;
-  private closed = false;
-  private stalled = false;
-  private seeking = false;
+  #played: number;
+  #openedMs: number;
+  readonly #swarm: PlayedSwarm;
+  readonly #profile: PlayerProfile;
+  readonly #stepMs: number;
+  #closed = false;
+  #stalled = false;
+  #seeking = false;
 
   constructor(swarm: PlayedSwarm, profile: PlayerProfile) {
-    this.swarm = swarm;
-    this.profile = profile;
-    this.stepMs = profile.stepMs ?? 5;
-    this.position = this.played = profile.start ?? 0;
-    this.openedMs = swarm.nowMs;
-    swarm.onPiece.push(() => this.read());
-    this.read();
-    this.demand();
-    this.step();
+    this.#swarm = swarm;
+    this.#profile = profile;
+    this.#stepMs = profile.stepMs ?? 5;
+    this.position = this.#played = profile.start ?? 0;
+    this.#openedMs = swarm.nowMs;
+    swarm.onPiece.push(() => this.#read());
+    this.#read();
+    this.#demand();
+    this.#step();
   }
 
   /** Played since opening or the last seek's position, from the film's start. */
   get playedBytes(): number {
-    return this.played;
+    return this.#played;
   }
 
   get done(): boolean {
-    return this.played >= this.swarm.totalBytes;
+    return this.#played >= this.#swarm.totalBytes;
   }
 
   seek(position: number): void {
-    this.position = this.played = position;
-    this.openedMs = this.swarm.nowMs;
+    this.position = this.#played = position;
+    this.#openedMs = this.#swarm.nowMs;
     this.firstByteMs = this.startedMs = null;
-    this.seeking = true;
-    this.stalled = false;
-    this.demand();
-    this.read();
+    this.#seeking = true;
+    this.#stalled = false;
+    this.#demand();
+    this.#read();
   }
 
   close(): void {
-    this.closed = true;
-    this.swarm.scheduler.removeReader(this.profile.id, this.swarm.nowMs);
+    this.#closed = true;
+    this.#swarm.scheduler.removeReader(this.#profile.id, this.#swarm.nowMs);
   }
 
-  private get roomBytes(): number {
-    const rate = this.profile.bytesPerSecond;
+  get #roomBytes(): number {
+    const rate = this.#profile.bytesPerSecond;
     if (!Number.isFinite(rate)) return Number.POSITIVE_INFINITY;
-    const own = (rate * (this.profile.ownBufferMs ?? 4000)) / 1000;
-    return Math.max(own, this.profile.prebufferBytes ?? 1_048_576) - (this.position - this.played);
+    const own = (rate * (this.#profile.ownBufferMs ?? 4000)) / 1000;
+    return Math.max(own, this.#profile.prebufferBytes ?? 1_048_576) - (this.position - this.#played);
   }
 
-  private demand(): void {
-    const { swarm, profile } = this;
+  #demand(): void {
+    const swarm = this.#swarm;
+    const profile = this.#profile;
     if (profile.tellsPosition === false) return;
     const rate = profile.bytesPerSecond;
     const known = Number.isFinite(rate) && profile.bitrateKnown !== false;
-    const waits = this.roomBytes > 0;
+    const waits = this.#roomBytes > 0;
     swarm.scheduler.setReader(profile.id, {
       position: this.position,
       end: swarm.totalBytes,
@@ -111,47 +112,48 @@ export class SimPlayer {
     swarm.tick();
   }
 
-  private read(): void {
-    if (this.closed) return;
-    const { swarm } = this;
+  #read(): void {
+    if (this.#closed) return;
+    const swarm = this.#swarm;
     let moved = false;
-    while (this.position < swarm.totalBytes && this.roomBytes > 0) {
-      const bytes = Math.min(swarm.availableFrom(this.position), readBytes, this.roomBytes);
+    while (this.position < swarm.totalBytes && this.#roomBytes > 0) {
+      const bytes = Math.min(swarm.availableFrom(this.position), readBytes, this.#roomBytes);
       if (bytes < 1) break;
       this.position += bytes;
       moved = true;
     }
     if (!moved) return;
-    const sinceMs = swarm.nowMs - this.openedMs;
+    const sinceMs = swarm.nowMs - this.#openedMs;
     if (this.firstByteMs === null) {
       this.firstByteMs = sinceMs;
-      if (this.seeking) this.seekMs.push(sinceMs);
-      this.seeking = false;
+      if (this.#seeking) this.seekMs.push(sinceMs);
+      this.#seeking = false;
     }
-    const target = Math.min(this.profile.prebufferBytes ?? 1_048_576, swarm.totalBytes - this.played);
-    if (this.startedMs === null && this.position - this.played >= target) this.startedMs = sinceMs;
-    if (!Number.isFinite(this.profile.bytesPerSecond)) this.played = this.position;
-    this.demand();
+    const target = Math.min(this.#profile.prebufferBytes ?? 1_048_576, swarm.totalBytes - this.#played);
+    if (this.startedMs === null && this.position - this.#played >= target) this.startedMs = sinceMs;
+    if (!Number.isFinite(this.#profile.bytesPerSecond)) this.#played = this.position;
+    this.#demand();
   }
 
-  private step(): void {
-    if (this.closed || this.done) return;
-    const { swarm, stepMs } = this;
-    if (this.startedMs !== null && Number.isFinite(this.profile.bytesPerSecond)) {
-      const room = this.roomBytes;
-      const next = this.played + (this.profile.bytesPerSecond * stepMs) / 1000;
+  #step(): void {
+    if (this.#closed || this.done) return;
+    const swarm = this.#swarm;
+    const stepMs = this.#stepMs;
+    if (this.startedMs !== null && Number.isFinite(this.#profile.bytesPerSecond)) {
+      const room = this.#roomBytes;
+      const next = this.#played + (this.#profile.bytesPerSecond * stepMs) / 1000;
       if (next > this.position && this.position < swarm.totalBytes) {
-        if (!this.stalled) this.stalls++;
-        this.stalled = true;
+        if (!this.#stalled) this.stalls++;
+        this.#stalled = true;
         this.stalledMs += stepMs;
       } else {
-        this.stalled = false;
-        this.played = Math.min(next, swarm.totalBytes);
+        this.#stalled = false;
+        this.#played = Math.min(next, swarm.totalBytes);
         if (this.done) return this.close();
       }
-      this.read();
-      if (room <= 0 && this.roomBytes > 0) this.demand();
+      this.#read();
+      if (room <= 0 && this.#roomBytes > 0) this.#demand();
     }
-    swarm.queue.after(stepMs, () => this.step());
+    swarm.queue.after(stepMs, () => this.#step());
   }
 }

@@ -40,20 +40,20 @@ export class SimSwarm {
   readonly dropped: number[] = [];
   /** Called when a piece was verified. */
   readonly onPiece: (() => void)[] = [];
-  private readonly suspects = new Map<number, Set<number>>();
-  private readonly corrupt = new Map<number, Set<number>>();
+  readonly #suspects = new Map<number, Set<number>>();
+  readonly #corrupt = new Map<number, Set<number>>();
   /** First failed copies. */
-  private readonly copies = new Map<
+  readonly #copies = new Map<
     number,
     { readonly senders: ReadonlyMap<number, number>; readonly corrupt: ReadonlySet<number> }
   >();
   /** Piece → offset of each block that counted → its sender. */
-  private readonly senders = new Map<number, Map<number, number>>();
-  private readonly pauses: readonly { readonly atMs: number; readonly endMs: number }[];
-  private readonly downlink: number;
-  private downFreeMs = 0;
-  private ticking = false;
-  private nextPeer = 0;
+  readonly #senders = new Map<number, Map<number, number>>();
+  readonly #pauses: readonly { readonly atMs: number; readonly endMs: number }[];
+  readonly #downlink: number;
+  #downFreeMs = 0;
+  #ticking = false;
+  #nextPeer = 0;
 
   constructor(profile: SwarmProfile) {
     this.random = seededRandom(profile.seed ?? 1);
@@ -61,8 +61,8 @@ export class SimSwarm {
     this.pieceBytes = profile.pieceBytes;
     this.pieceCount = Math.ceil(profile.totalBytes / profile.pieceBytes);
     this.have = new Uint8Array(this.pieceCount);
-    this.pauses = profile.pauses ?? [];
-    this.downlink = profile.downlink ?? 1e9;
+    this.#pauses = profile.pauses ?? [];
+    this.#downlink = profile.downlink ?? 1e9;
     const shape = {
       pieceCount: this.pieceCount,
       pieceLengthBytes: profile.pieceBytes,
@@ -86,13 +86,13 @@ export class SimSwarm {
         },
       },
       (piece) => {
-        this.corrupt.delete(piece);
-        this.senders.delete(piece);
+        this.#corrupt.delete(piece);
+        this.#senders.delete(piece);
       },
       { random: this.random, ...profile.tuning },
     );
     for (const peer of profile.peers) {
-      this.queue.at(peer.joinAtMs ?? 0, () => this.join(peer, profile.hostQuantumMs ?? 0));
+      this.queue.at(peer.joinAtMs ?? 0, () => this.#join(peer, profile.hostQuantumMs ?? 0));
     }
   }
 
@@ -100,17 +100,17 @@ export class SimSwarm {
     return this.queue.nowMs;
   }
 
-  private join(profile: PeerProfile, quantum: number): void {
-    const id = this.nextPeer++;
+  #join(profile: PeerProfile, quantum: number): void {
+    const id = this.#nextPeer++;
     const { queue, scheduler } = this;
     const peer = new SimPeer(profile, queue, {
       arrive: (bytes, then) => {
-        this.downFreeMs = Math.max(this.downFreeMs, queue.nowMs) + (bytes * 1000) / this.downlink;
-        const atMs = quantum > 0 ? Math.ceil(this.downFreeMs / quantum) * quantum : this.downFreeMs;
-        queue.at(this.awake(atMs), then);
+        this.#downFreeMs = Math.max(this.#downFreeMs, queue.nowMs) + (bytes * 1000) / this.#downlink;
+        const atMs = quantum > 0 ? Math.ceil(this.#downFreeMs / quantum) * quantum : this.#downFreeMs;
+        queue.at(this.#awake(atMs), then);
       },
       progress: (bytes) => scheduler.progress(id, bytes, queue.nowMs),
-      block: (piece, offset, length, corrupt) => this.block(id, piece, offset, length, corrupt),
+      block: (piece, offset, length, corrupt) => this.#block(id, piece, offset, length, corrupt),
       choke: () => scheduler.choked(id, queue.nowMs),
       unchoke: () => {
         scheduler.unchoked(id, queue.nowMs);
@@ -144,7 +144,7 @@ export class SimSwarm {
     this.scheduler.removePeer(id, this.nowMs);
   }
 
-  private block(id: number, piece: number, offset: number, length: number, corrupt: boolean): void {
+  #block(id: number, piece: number, offset: number, length: number, corrupt: boolean): void {
     this.receivedBytes += length;
     const { scheduler, queue } = this;
     if (!scheduler.blockReceived(id, piece, offset, queue.nowMs)) {
@@ -152,78 +152,78 @@ export class SimSwarm {
       return;
     }
     if (corrupt) {
-      let blocks = this.corrupt.get(piece);
-      if (blocks === undefined) this.corrupt.set(piece, blocks = new Set());
+      let blocks = this.#corrupt.get(piece);
+      if (blocks === undefined) this.#corrupt.set(piece, blocks = new Set());
       blocks.add(offset);
     }
-    const senders = this.senders.get(piece) ?? new Map<number, number>();
-    this.senders.set(piece, senders.set(offset, id));
+    const senders = this.#senders.get(piece) ?? new Map<number, number>();
+    this.#senders.set(piece, senders.set(offset, id));
     if (!scheduler.pieceComplete(piece)) return;
-    queue.after(this.pieceBytes / hashBytesPerMs, () => this.hashed(piece));
+    queue.after(this.pieceBytes / hashBytesPerMs, () => this.#hashed(piece));
   }
 
-  private hashed(piece: number): void {
+  #hashed(piece: number): void {
     const { scheduler, nowMs } = this;
-    const senders = this.senders.get(piece)!;
-    this.senders.delete(piece);
-    const corrupt = this.corrupt.get(piece);
+    const senders = this.#senders.get(piece)!;
+    this.#senders.delete(piece);
+    const corrupt = this.#corrupt.get(piece);
     if (corrupt !== undefined) {
-      this.corrupt.delete(piece);
+      this.#corrupt.delete(piece);
       this.failedPieces++;
       this.wastedBytes += this.pieceBytes;
-      const before = this.suspects.get(piece);
+      const before = this.#suspects.get(piece);
       const suspects = new Set(before);
       for (const offset of corrupt) suspects.add(senders.get(offset)!);
-      this.suspects.set(piece, suspects);
+      this.#suspects.set(piece, suspects);
       const sources = [...new Set(senders.values())];
       // A host mixes the piece from two copies if one peer explains where they differ.
       const isSettled = before !== undefined && suspects.size === 1 && sources.length > 1;
       if (!isSettled) {
-        if (before === undefined) this.copies.set(piece, { senders, corrupt });
-        else this.copies.delete(piece);
+        if (before === undefined) this.#copies.set(piece, { senders, corrupt });
+        else this.#copies.delete(piece);
         scheduler.pieceFailed(piece, nowMs);
-        if (sources.length === 1) this.ban(sources[0]!);
+        if (sources.length === 1) this.#ban(sources[0]!);
         return;
       }
     }
     // With the good piece at hand, a host sees which blocks of the failed one were wrong, and whose they were.
-    for (const suspect of this.suspects.get(piece) ?? []) this.ban(suspect);
-    this.suspects.delete(piece);
-    this.copies.delete(piece);
+    for (const suspect of this.#suspects.get(piece) ?? []) this.#ban(suspect);
+    this.#suspects.delete(piece);
+    this.#copies.delete(piece);
     this.have[piece] = 1;
     this.haveCount++;
     scheduler.pieceVerified(piece, nowMs);
     for (const listener of this.onPiece) listener();
   }
 
-  private ban(id: number): void {
+  #ban(id: number): void {
     if (!this.peers.has(id)) return;
     this.banned.push(id);
     const { scheduler, nowMs } = this;
     this.leave(id);
     // What it sent of unfinished pieces is thrown away.
-    for (const [piece, senders] of this.senders) {
+    for (const [piece, senders] of this.#senders) {
       if (scheduler.pieceComplete(piece)) continue;
       const offsets = [...senders].flatMap(([offset, peer]) => peer === id ? [offset] : []);
       for (const offset of offsets) {
         senders.delete(offset);
-        this.corrupt.get(piece)?.delete(offset);
+        this.#corrupt.get(piece)?.delete(offset);
       }
-      if (this.corrupt.get(piece)?.size === 0) this.corrupt.delete(piece);
+      if (this.#corrupt.get(piece)?.size === 0) this.#corrupt.delete(piece);
       if (offsets.length > 0) scheduler.blocksLost(piece, offsets.map((offset) => offset / blockBytes), nowMs);
     }
     // Pieces that it spoiled before need only its blocks again.
-    for (const [piece, { senders, corrupt }] of [...this.copies]) {
+    for (const [piece, { senders, corrupt }] of [...this.#copies]) {
       if (scheduler.pieceComplete(piece) || ![...senders.values()].includes(id)) continue;
-      this.copies.delete(piece);
-      const now = this.senders.get(piece) ?? new Map<number, number>();
-      this.senders.set(piece, now);
+      this.#copies.delete(piece);
+      const now = this.#senders.get(piece) ?? new Map<number, number>();
+      this.#senders.set(piece, now);
       for (const [offset, peer] of senders) {
         if (this.banned.includes(peer) || !scheduler.blockRestored(peer, piece, offset)) continue;
         now.set(offset, peer);
-        if (corrupt.has(offset)) this.corrupt.set(piece, (this.corrupt.get(piece) ?? new Set()).add(offset));
+        if (corrupt.has(offset)) this.#corrupt.set(piece, (this.#corrupt.get(piece) ?? new Set()).add(offset));
       }
-      if (scheduler.pieceComplete(piece)) this.queue.after(this.pieceBytes / hashBytesPerMs, () => this.hashed(piece));
+      if (scheduler.pieceComplete(piece)) this.queue.after(this.pieceBytes / hashBytesPerMs, () => this.#hashed(piece));
     }
   }
 
@@ -235,18 +235,18 @@ export class SimSwarm {
   }
 
   /** First time from `atMs` on at which the host does anything. */
-  private awake(atMs: number): number {
-    return this.pauses.find((pause) => atMs >= pause.atMs && atMs < pause.endMs)?.endMs ?? atMs;
+  #awake(atMs: number): number {
+    return this.#pauses.find((pause) => atMs >= pause.atMs && atMs < pause.endMs)?.endMs ?? atMs;
   }
 
   /** Starts the timer when it doesn't run. */
   tick(): void {
-    if (this.ticking) return;
+    if (this.#ticking) return;
     const next = this.scheduler.tick(this.nowMs);
     if (next === null) return;
-    this.ticking = true;
-    this.queue.at(this.awake(this.nowMs + next), () => {
-      this.ticking = false;
+    this.#ticking = true;
+    this.queue.at(this.#awake(this.nowMs + next), () => {
+      this.#ticking = false;
       this.tick();
     });
   }

@@ -45,10 +45,10 @@ export class Streamer {
   fromViewersBytes = 0;
   wastedBytes = 0;
   isGone = false;
-  private readonly line: SimLine;
-  private round = 0;
-  private slots = DEFAULT_UPLOAD_SLOTS;
-  private isTicking = false;
+  readonly #line: SimLine;
+  #round = 0;
+  #slots = DEFAULT_UPLOAD_SLOTS;
+  #isTicking = false;
 
   constructor(
     id: number,
@@ -64,20 +64,20 @@ export class Streamer {
     this.pieceBytes = shape.pieceLengthBytes;
     this.have = new Uint8Array(shape.pieceCount).fill(isSeeder ? 1 : 0);
     this.haveCount = isSeeder ? shape.pieceCount : 0;
-    this.line = new SimLine(queue, upBytesPerS);
+    this.#line = new SimLine(queue, upBytesPerS);
     this.scheduler = new Scheduler(
       shape,
       {
         request: (peer, piece, offset, length) => this.neighbours.get(peer)?.download.request(piece, offset, length),
         cancel: (peer, piece, offset) => this.neighbours.get(peer)?.download.cancel(piece, offset),
         interested: (peer, value) => this.neighbours.get(peer)?.download.setInterested(value),
-        drop: (peer) => queue.after(0, () => this.part(peer)),
+        drop: (peer) => queue.after(0, () => this.#part(peer)),
       },
       () => {},
       tuning,
     );
     if (isSeeder) { for (let piece = 0; piece < shape.pieceCount; piece++) this.scheduler.pieceVerified(piece, 0); }
-    this.everyRound();
+    this.#everyRound();
   }
 
   get nowMs(): number {
@@ -90,13 +90,13 @@ export class Streamer {
 
   /** Connects two members; both know at once what the other has. */
   static connect(a: Streamer, b: Streamer, rttMs: number): void {
-    const aToB = new UploadLane(a.line, a.queue, rttMs / 2);
-    const bToA = new UploadLane(b.line, b.queue, rttMs / 2);
-    a.meet(b, aToB, bToA, rttMs);
-    b.meet(a, bToA, aToB, rttMs);
+    const aToB = new UploadLane(a.#line, a.queue, rttMs / 2);
+    const bToA = new UploadLane(b.#line, b.queue, rttMs / 2);
+    a.#meet(b, aToB, bToA, rttMs);
+    b.#meet(a, bToA, aToB, rttMs);
   }
 
-  private meet(member: Streamer, upload: UploadLane, download: UploadLane, rttMs: number): void {
+  #meet(member: Streamer, upload: UploadLane, download: UploadLane, rttMs: number): void {
     const { nowMs, scheduler } = this;
     const neighbour: Neighbour = {
       member,
@@ -108,7 +108,7 @@ export class Streamer {
       lastBlockMs: nowMs,
     };
     this.neighbours.set(member.id, neighbour);
-    upload.onInterest = () => this.fillSlots();
+    upload.onInterest = () => this.#fillSlots();
     upload.onSent = (bytes) => neighbour.uploadRate.add(bytes, this.nowMs);
     download.onUnchoke = () => {
       scheduler.unchoked(member.id, this.nowMs);
@@ -120,7 +120,7 @@ export class Streamer {
       neighbour.downloadRate.add(bytes, this.nowMs);
       scheduler.progress(member.id, bytes, this.nowMs);
     };
-    download.onBlock = (piece, offset, length) => this.block(neighbour, piece, offset, length);
+    download.onBlock = (piece, offset, length) => this.#block(neighbour, piece, offset, length);
     scheduler.addPeer(member.id, nowMs, { requestQueueLimit: REQUEST_QUEUE_LIMIT, rttMs, fast: true });
     if (member.isSeeder) scheduler.peerHasAll(member.id, nowMs);
     else scheduler.peerBitfield(member.id, bitfield(member.have), nowMs);
@@ -128,23 +128,23 @@ export class Streamer {
   }
 
   /** Ends the connection to `id` on both sides. */
-  private part(id: number): void {
+  #part(id: number): void {
     const neighbour = this.neighbours.get(id);
     if (neighbour === undefined) return;
     this.neighbours.delete(id);
     neighbour.upload.close();
     neighbour.download.close();
     this.scheduler.removePeer(id, this.nowMs);
-    neighbour.member.part(this.id);
-    this.fillSlots();
+    neighbour.member.#part(this.id);
+    this.#fillSlots();
   }
 
   leave(): void {
     this.isGone = true;
-    for (const id of [...this.neighbours.keys()]) this.part(id);
+    for (const id of [...this.neighbours.keys()]) this.#part(id);
   }
 
-  private block(from: Neighbour, piece: number, offset: number, length: number): void {
+  #block(from: Neighbour, piece: number, offset: number, length: number): void {
     from.lastBlockMs = this.nowMs;
     if (from.member.id === 0) this.fromSeederBytes += length;
     else this.fromViewersBytes += length;
@@ -153,11 +153,11 @@ export class Streamer {
       return;
     }
     if (this.scheduler.pieceComplete(piece)) {
-      this.queue.after(this.pieceBytes / HASH_BYTES_PER_MS, () => this.verified(piece));
+      this.queue.after(this.pieceBytes / HASH_BYTES_PER_MS, () => this.#verified(piece));
     }
   }
 
-  private verified(piece: number): void {
+  #verified(piece: number): void {
     if (this.isGone || this.have[piece] === 1) return;
     this.have[piece] = 1;
     this.haveCount++;
@@ -172,21 +172,21 @@ export class Streamer {
     for (const listener of this.onPiece) listener();
   }
 
-  private everyRound(): void {
+  #everyRound(): void {
     // Members decide at times of their own, as their clocks began at different moments.
-    this.queue.after(this.round === 0 ? (this.id * 997) % CHOKE_ROUND_MS : CHOKE_ROUND_MS, () => {
+    this.queue.after(this.#round === 0 ? (this.id * 997) % CHOKE_ROUND_MS : CHOKE_ROUND_MS, () => {
       if (this.isGone) return;
-      this.choke();
-      this.round++;
-      this.everyRound();
+      this.#choke();
+      this.#round++;
+      this.#everyRound();
     });
-    if (this.round === 0) this.round = 1;
+    if (this.#round === 0) this.#round = 1;
   }
 
-  private choke(): void {
+  #choke(): void {
     const { nowMs } = this;
     const neighbours = [...this.neighbours.values()];
-    this.slots = uploadSlots(
+    this.#slots = uploadSlots(
       DEFAULT_UPLOAD_SLOTS,
       neighbours.reduce((sum, one) => sum + one.uploadRate.rate(nowMs), 0),
     );
@@ -200,20 +200,20 @@ export class Streamer {
         unchokedSinceMs: neighbour.unchokedSinceMs,
         snubbed: neighbour.download.isAsked && nowMs - neighbour.lastBlockMs > SNUBBED_AFTER_MS,
       })),
-      { seeding: this.isSeeder, slots: this.slots, round: this.round, nowMs },
+      { seeding: this.isSeeder, slots: this.#slots, round: this.#round, nowMs },
     );
-    for (const [id, neighbour] of this.neighbours) this.setChoking(neighbour, !chosen.has(id));
+    for (const [id, neighbour] of this.neighbours) this.#setChoking(neighbour, !chosen.has(id));
   }
 
   /** As the engine does between rounds: a free slot is given away at once. */
-  private fillSlots(): void {
+  #fillSlots(): void {
     const interested = [...this.neighbours.values()].filter(({ upload }) => upload.isInterested);
     const waiting = interested.filter(({ upload }) => upload.isChoking);
-    const free = this.slots - (interested.length - waiting.length);
-    for (const neighbour of waiting.slice(0, Math.max(0, free))) this.setChoking(neighbour, false);
+    const free = this.#slots - (interested.length - waiting.length);
+    for (const neighbour of waiting.slice(0, Math.max(0, free))) this.#setChoking(neighbour, false);
   }
 
-  private setChoking(neighbour: Neighbour, value: boolean): void {
+  #setChoking(neighbour: Neighbour, value: boolean): void {
     if (neighbour.upload.isChoking === value) return;
     if (!value) neighbour.unchokedSinceMs = this.nowMs;
     neighbour.upload.setChoking(value);
@@ -221,12 +221,12 @@ export class Streamer {
 
   /** Starts the scheduler's timer when it doesn't run. */
   tick(): void {
-    if (this.isTicking || this.isGone) return;
+    if (this.#isTicking || this.isGone) return;
     const next = this.scheduler.tick(this.nowMs);
     if (next === null) return;
-    this.isTicking = true;
+    this.#isTicking = true;
     this.queue.after(next, () => {
-      this.isTicking = false;
+      this.#isTicking = false;
       this.tick();
     });
   }

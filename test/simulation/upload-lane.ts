@@ -25,53 +25,53 @@ export class UploadLane implements LineQueue {
   onReject: (piece: number, offset: number) => void = () => {};
   onBytes: (bytes: number) => void = () => {};
   onBlock: (piece: number, offset: number, length: number) => void = () => {};
-  private readonly line: SimLine;
-  private readonly queue: EventWheel;
-  private readonly waiting: Pending[] = [];
-  private readonly committed: Pending[] = [];
-  private committedBytes = 0;
-  private headSentBytes = 0;
-  private asked = 0;
-  private isClosed = false;
+  readonly #line: SimLine;
+  readonly #queue: EventWheel;
+  readonly #waiting: Pending[] = [];
+  readonly #committed: Pending[] = [];
+  #committedBytes = 0;
+  #headSentBytes = 0;
+  #asked = 0;
+  #isClosed = false;
 
   constructor(line: SimLine, queue: EventWheel, oneWayMs: number) {
-    this.line = line;
-    this.queue = queue;
+    this.#line = line;
+    this.#queue = queue;
     this.oneWayMs = oneWayMs;
   }
 
   /** Whether the downloader has requests under way. */
   get isAsked(): boolean {
-    return this.asked > 0;
+    return this.#asked > 0;
   }
 
   /** Whether requests wait that the kernel did not take yet. */
   get isBacklogged(): boolean {
-    return this.waiting.length > 0;
+    return this.#waiting.length > 0;
   }
 
   // The downloader's side
 
   request(piece: number, offset: number, length: number): void {
-    this.asked++;
-    this.later(() => {
-      if (this.isChoking) return this.reject(piece, offset);
-      this.waiting.push({ piece, offset, length });
-      this.commit();
+    this.#asked++;
+    this.#later(() => {
+      if (this.isChoking) return this.#reject(piece, offset);
+      this.#waiting.push({ piece, offset, length });
+      this.#commit();
     });
   }
 
   cancel(piece: number, offset: number): void {
-    this.later(() => {
-      const at = this.waiting.findIndex((one) => one.piece === piece && one.offset === offset);
+    this.#later(() => {
+      const at = this.#waiting.findIndex((one) => one.piece === piece && one.offset === offset);
       if (at < 0) return;
-      this.waiting.splice(at, 1);
-      this.reject(piece, offset);
+      this.#waiting.splice(at, 1);
+      this.#reject(piece, offset);
     });
   }
 
   setInterested(value: boolean): void {
-    this.later(() => {
+    this.#later(() => {
       this.isInterested = value;
       this.onInterest();
     });
@@ -81,65 +81,65 @@ export class UploadLane implements LineQueue {
 
   setChoking(value: boolean): void {
     this.isChoking = value;
-    const refused = value ? this.waiting.splice(0) : [];
-    this.later(() => value ? this.onChoke() : this.onUnchoke());
-    for (const { piece, offset } of refused) this.reject(piece, offset);
+    const refused = value ? this.#waiting.splice(0) : [];
+    this.#later(() => value ? this.onChoke() : this.onUnchoke());
+    for (const { piece, offset } of refused) this.#reject(piece, offset);
   }
 
   close(): void {
-    this.isClosed = true;
-    this.waiting.length = this.committed.length = 0;
+    this.#isClosed = true;
+    this.#waiting.length = this.#committed.length = 0;
   }
 
   get headBytes(): number | null {
-    const head = this.committed[0];
-    return head === undefined ? null : Math.min(CHUNK_BYTES, head.length - this.headSentBytes);
+    const head = this.#committed[0];
+    return head === undefined ? null : Math.min(CHUNK_BYTES, head.length - this.#headSentBytes);
   }
 
   headSent(): void {
-    const head = this.committed[0];
+    const head = this.#committed[0];
     if (head === undefined) return;
     const bytes = this.headBytes!;
-    this.headSentBytes += bytes;
+    this.#headSentBytes += bytes;
     this.onSent(bytes);
-    const isWhole = this.headSentBytes === head.length;
+    const isWhole = this.#headSentBytes === head.length;
     if (isWhole) {
-      this.committed.shift();
-      this.committedBytes -= head.length;
-      this.headSentBytes = 0;
+      this.#committed.shift();
+      this.#committedBytes -= head.length;
+      this.#headSentBytes = 0;
       // The line asks for the next head itself.
-      this.fill();
+      this.#fill();
     }
-    this.later(() => {
+    this.#later(() => {
       this.onBytes(bytes);
       if (!isWhole) return;
-      this.asked--;
+      this.#asked--;
       this.onBlock(head.piece, head.offset, head.length);
     });
   }
 
-  private commit(): void {
-    const wasEmpty = this.committed.length === 0;
-    this.fill();
-    if (wasEmpty && this.committed.length > 0) this.line.add(this);
+  #commit(): void {
+    const wasEmpty = this.#committed.length === 0;
+    this.#fill();
+    if (wasEmpty && this.#committed.length > 0) this.#line.add(this);
   }
 
-  private fill(): void {
-    while (this.waiting.length > 0 && this.committedBytes < SEND_BUFFER_BYTES) {
-      const next = this.waiting.shift()!;
-      this.committed.push(next);
-      this.committedBytes += next.length;
+  #fill(): void {
+    while (this.#waiting.length > 0 && this.#committedBytes < SEND_BUFFER_BYTES) {
+      const next = this.#waiting.shift()!;
+      this.#committed.push(next);
+      this.#committedBytes += next.length;
     }
   }
 
-  private reject(piece: number, offset: number): void {
-    this.later(() => {
-      this.asked--;
+  #reject(piece: number, offset: number): void {
+    this.#later(() => {
+      this.#asked--;
       this.onReject(piece, offset);
     });
   }
 
-  private later(run: () => void): void {
-    this.queue.after(this.oneWayMs, () => this.isClosed || run());
+  #later(run: () => void): void {
+    this.#queue.after(this.oneWayMs, () => this.#isClosed || run());
   }
 }

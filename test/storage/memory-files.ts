@@ -22,42 +22,42 @@ export class MemoryFiles implements FilePort {
   openHandles = 0;
   /** Runs before each operation; if it throws, the caller gets that error; a promise delays the operation. */
   hook: (operation: FileOperation, path: string) => void | Promise<void> = () => {};
-  private readonly clock: Clock;
+  readonly #clock: Clock;
 
   constructor(clock: Clock) {
-    this.clock = clock;
+    this.#clock = clock;
   }
 
   async open(path: string, mode: "read" | "write"): Promise<FileHandle> {
-    await this.step("open", path);
+    await this.#step("open", path);
     let node = this.nodes.get(path);
     if (node === undefined) {
       if (mode === "read" || !this.directories.has(parent(path))) throw missing(path);
-      node = { bytes: new Uint8Array(), modifiedMs: this.clock.now(), durable: new Uint8Array(), pending: [] };
+      node = { bytes: new Uint8Array(), modifiedMs: this.#clock.now(), durable: new Uint8Array(), pending: [] };
       this.nodes.set(path, node);
     }
     this.openHandles++;
-    return this.handle(path, node);
+    return this.#handle(path, node);
   }
 
   async readFile(path: string): Promise<Uint8Array> {
-    await this.step("read", path);
-    return this.node(path).bytes.slice();
+    await this.#step("read", path);
+    return this.#node(path).bytes.slice();
   }
 
   async writeFile(path: string, data: Uint8Array): Promise<void> {
-    await this.step("replace", path);
-    this.nodes.set(path, { bytes: data.slice(), modifiedMs: this.clock.now(), durable: data.slice(), pending: [] });
+    await this.#step("replace", path);
+    this.nodes.set(path, { bytes: data.slice(), modifiedMs: this.#clock.now(), durable: data.slice(), pending: [] });
   }
 
   async info(path: string): Promise<FileInfo> {
-    await this.step("info", path);
-    const { bytes, modifiedMs } = this.node(path);
+    await this.#step("info", path);
+    const { bytes, modifiedMs } = this.#node(path);
     return { sizeBytes: bytes.length, modifiedMs, isDirectory: false };
   }
 
   async list(path: string): Promise<string[]> {
-    await this.step("list", path);
+    await this.#step("list", path);
     const below = [...this.nodes.keys(), ...this.directories].filter((name) => name.startsWith(`${path}/`));
     return [...new Set(below.map((name) => name.slice(path.length + 1).split("/")[0]!))];
   }
@@ -68,13 +68,13 @@ export class MemoryFiles implements FilePort {
   }
 
   async rename(from: string, to: string): Promise<void> {
-    await this.step("rename", from);
-    this.nodes.set(to, this.node(from));
+    await this.#step("rename", from);
+    this.nodes.set(to, this.#node(from));
     this.nodes.delete(from);
   }
 
   async remove(path: string): Promise<void> {
-    await this.step("remove", path);
+    await this.#step("remove", path);
     for (const name of [...this.nodes.keys()]) {
       if (name === path || name.startsWith(`${path}/`)) this.nodes.delete(name);
     }
@@ -82,14 +82,14 @@ export class MemoryFiles implements FilePort {
 
   /** Changes a file as another program would. */
   change(path: string, edit: (bytes: Uint8Array) => Uint8Array): void {
-    const node = this.node(path);
+    const node = this.#node(path);
     node.bytes = edit(node.bytes.slice());
-    node.modifiedMs = this.clock.now();
+    node.modifiedMs = this.#clock.now();
   }
 
   /** The disk after a power cut: each unflushed write arrived, or didn't, or in part. */
   afterCrash(random: () => number): MemoryFiles {
-    const next = new MemoryFiles(this.clock);
+    const next = new MemoryFiles(this.#clock);
     for (const directory of this.directories) next.directories.add(directory);
     for (const [path, node] of this.nodes) {
       let bytes: Uint8Array = node.durable.slice();
@@ -103,11 +103,11 @@ export class MemoryFiles implements FilePort {
     return next;
   }
 
-  private handle(path: string, node: Node): FileHandle {
+  #handle(path: string, node: Node): FileHandle {
     let open = true;
     const step = async (operation: FileOperation): Promise<void> => {
       if (!open) throw new MillraceError("closed", `${path} was closed`);
-      await this.step(operation, path);
+      await this.#step(operation, path);
     };
     return {
       read: async (into, position) => {
@@ -120,7 +120,7 @@ export class MemoryFiles implements FilePort {
         await step("write");
         node.bytes = splice(node.bytes, data, position);
         node.pending.push({ data: data.slice(), position });
-        node.modifiedMs = this.clock.now();
+        node.modifiedMs = this.#clock.now();
       },
       truncate: async (sizeBytes) => {
         await step("write");
@@ -140,13 +140,13 @@ export class MemoryFiles implements FilePort {
     };
   }
 
-  private node(path: string): Node {
+  #node(path: string): Node {
     const node = this.nodes.get(path);
     if (node === undefined) throw missing(path);
     return node;
   }
 
-  private async step(operation: FileOperation, path: string): Promise<void> {
+  async #step(operation: FileOperation, path: string): Promise<void> {
     this.counts[operation] = (this.counts[operation] ?? 0) + 1;
     await this.hook(operation, path);
   }

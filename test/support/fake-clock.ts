@@ -16,68 +16,68 @@ export const FAKE_EPOCH_MS = 1_767_225_600_000;
  * set by a running timer run in the same call when they fall due.
  */
 export class FakeClock implements Clock {
-  private elapsedMs = 0;
-  private sequence = 0;
-  private readonly timers = new Set<PendingTimer>();
-  private readonly epochMs: number;
+  #elapsedMs = 0;
+  #sequence = 0;
+  readonly #timers = new Set<PendingTimer>();
+  readonly #epochMs: number;
 
   constructor(epochMs: number = FAKE_EPOCH_MS) {
-    this.epochMs = epochMs;
+    this.#epochMs = epochMs;
   }
 
   now(): number {
-    return Math.floor(this.epochMs + this.elapsedMs);
+    return Math.floor(this.#epochMs + this.#elapsedMs);
   }
 
   monotonic(): number {
-    return this.elapsedMs;
+    return this.#elapsedMs;
   }
 
   setTimeout(fn: () => void, delayMs: number): Timer {
-    const timer = { atMs: this.elapsedMs + Math.max(0, delayMs), sequence: this.sequence++, fn };
-    this.timers.add(timer);
-    return { cancel: () => void this.timers.delete(timer) };
+    const timer = { atMs: this.#elapsedMs + Math.max(0, delayMs), sequence: this.#sequence++, fn };
+    this.#timers.add(timer);
+    return { cancel: () => void this.#timers.delete(timer) };
   }
 
   /** Timers not yet run or cancelled: zero after a clean close. */
   get pendingTimers(): number {
-    return this.timers.size;
+    return this.#timers.size;
   }
 
   /** Milliseconds until the next timer is due; null when none is set. */
   get nextTimerMs(): number | null {
-    const next = this.earliest();
-    return next === null ? null : Math.max(0, next.atMs - this.elapsedMs);
+    const next = this.#earliest();
+    return next === null ? null : Math.max(0, next.atMs - this.#elapsedMs);
   }
 
   /** Moves time on by `ms` (≥ 0), running what falls due. Promise reactions do not run in between: see `advanceAsync`. */
   advance(ms: number): void {
-    const target = this.elapsedMs + ms;
-    while (this.runNext(target));
-    this.elapsedMs = target;
+    const target = this.#elapsedMs + ms;
+    while (this.#runNext(target));
+    this.#elapsedMs = target;
   }
 
   /** As `advance`, and lets promise reactions settle before, between and after the timers. */
   async advanceAsync(ms: number): Promise<void> {
-    const target = this.elapsedMs + ms;
+    const target = this.#elapsedMs + ms;
     await settle();
-    while (this.runNext(target)) await settle();
-    this.elapsedMs = target;
+    while (this.#runNext(target)) await settle();
+    this.#elapsedMs = target;
     await settle();
   }
 
-  private runNext(targetMs: number): boolean {
-    const next = this.earliest();
+  #runNext(targetMs: number): boolean {
+    const next = this.#earliest();
     if (next === null || next.atMs > targetMs) return false;
-    this.timers.delete(next);
-    this.elapsedMs = Math.max(this.elapsedMs, next.atMs);
+    this.#timers.delete(next);
+    this.#elapsedMs = Math.max(this.#elapsedMs, next.atMs);
     next.fn();
     return true;
   }
 
-  private earliest(): PendingTimer | null {
+  #earliest(): PendingTimer | null {
     let best: PendingTimer | null = null;
-    for (const timer of this.timers) {
+    for (const timer of this.#timers) {
       if (best === null || timer.atMs < best.atMs || (timer.atMs === best.atMs && timer.sequence < best.sequence)) {
         best = timer;
       }

@@ -10,25 +10,25 @@ const STEP_MS = 40;
 
 /** A clip that is broadcast in real time until the test ends it. */
 export class ClipInput implements LiveInput {
-  private readonly media: EndlessClip;
-  private ended = false;
+  readonly #media: EndlessClip;
+  #ended = false;
 
   /** `durationS`: of one pass. Default the clip `ts-188.ts`. */
   constructor(clip?: string, durationS?: number) {
-    this.media = new EndlessClip(clip, durationS);
+    this.#media = new EndlessClip(clip, durationS);
   }
 
   /** The source ends. */
   end(): void {
-    this.ended = true;
+    this.#ended = true;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<LiveInputEvent> {
     let last = performance.now();
-    while (!this.ended) {
+    while (!this.#ended) {
       await new Promise((resolve) => setTimeout(resolve, STEP_MS));
       const now = performance.now();
-      yield { kind: "data", bytes: this.media.next(now - last) };
+      yield { kind: "data", bytes: this.#media.next(now - last) };
       last = now;
     }
   }

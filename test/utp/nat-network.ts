@@ -29,24 +29,24 @@ export interface PathOptions {
 export class NatNetwork {
   /** Datagrams that machines sent, lost ones included. */
   sent = 0;
-  private readonly clock: FakeClock;
-  private readonly path: Required<PathOptions>;
-  private readonly random = seeded(7);
-  private readonly mappings = new Map<string, Mapping>();
-  private nextPort = 20_000;
+  readonly #clock: FakeClock;
+  readonly #path: Required<PathOptions>;
+  readonly #random = seeded(7);
+  readonly #mappings = new Map<string, Mapping>();
+  #nextPort = 20_000;
 
   constructor(clock: FakeClock, path: PathOptions = {}) {
-    this.clock = clock;
-    this.path = { latencyMs: 20, jitterMs: 0, loss: 0, ...path };
+    this.#clock = clock;
+    this.#path = { latencyMs: 20, jitterMs: 0, loss: 0, ...path };
   }
 
   /** UDP of a machine that others see at `host`. */
   machine(host: string, nat: Nat = "none"): UdpPort {
     return {
       bind: ({ port = 0 }) => {
-        const own = { host, port: port || this.nextPort++ };
+        const own = { host, port: port || this.#nextPort++ };
         const socket = new SimUdpSocket(own, nat, this);
-        if (nat === "none") this.mappings.set(keyOf(own), { owner: socket, sentTo: [], letsIn: () => true });
+        if (nat === "none") this.#mappings.set(keyOf(own), { owner: socket, sentTo: [], letsIn: () => true });
         return Promise.resolve(socket);
       },
     };
@@ -55,31 +55,31 @@ export class NatNetwork {
   /** Carries a datagram from a socket. */
   carry(socket: SimUdpSocket, data: Uint8Array, to: SocketAddress): void {
     this.sent++;
-    const from = this.outside(socket, to);
-    const { latencyMs, jitterMs, loss } = this.path;
-    if (this.random() < loss) return;
+    const from = this.#outside(socket, to);
+    const { latencyMs, jitterMs, loss } = this.#path;
+    if (this.#random() < loss) return;
     const copy = data.slice();
-    this.clock.setTimeout(() => {
-      const mapping = this.mappings.get(keyOf(to));
+    this.#clock.setTimeout(() => {
+      const mapping = this.#mappings.get(keyOf(to));
       if (mapping === undefined || !mapping.letsIn(from)) return;
       mapping.owner.deliver(copy, from);
-    }, latencyMs + jitterMs * this.random());
+    }, latencyMs + jitterMs * this.#random());
   }
 
-  private outside(socket: SimUdpSocket, to: SocketAddress): SocketAddress {
+  #outside(socket: SimUdpSocket, to: SocketAddress): SocketAddress {
     if (socket.nat === "none") return socket.address;
     const destination = socket.nat === "symmetric" ? keyOf(to) : "";
     let outside = socket.outside.get(destination);
     if (outside === undefined) {
-      outside = { host: socket.address.host, port: this.nextPort++ };
+      outside = { host: socket.address.host, port: this.#nextPort++ };
       socket.outside.set(destination, outside);
       const sentTo: SocketAddress[] = [];
       const letsIn = (from: SocketAddress) => {
         return sentTo.some(({ host, port }) => host === from.host && (port === from.port || socket.nat === "lenient"));
       };
-      this.mappings.set(keyOf(outside), { owner: socket, sentTo, letsIn });
+      this.#mappings.set(keyOf(outside), { owner: socket, sentTo, letsIn });
     }
-    const mapping = this.mappings.get(keyOf(outside))!;
+    const mapping = this.#mappings.get(keyOf(outside))!;
     if (!mapping.letsIn(to)) mapping.sentTo.push(to);
     return outside;
   }
@@ -90,31 +90,31 @@ class SimUdpSocket implements UdpSocket {
   readonly nat: Nat;
   /** By destination (one for all with "cone"). */
   readonly outside = new Map<string, SocketAddress>();
-  private readonly network: NatNetwork;
-  private handler: (data: Uint8Array, from: SocketAddress) => void = () => {};
-  private isClosed = false;
+  readonly #network: NatNetwork;
+  #handler: (data: Uint8Array, from: SocketAddress) => void = () => {};
+  #isClosed = false;
 
   constructor(address: SocketAddress, nat: Nat, network: NatNetwork) {
     this.address = address;
     this.nat = nat;
-    this.network = network;
+    this.#network = network;
   }
 
   onMessage(handler: (data: Uint8Array, from: SocketAddress) => void): void {
-    this.handler = handler;
+    this.#handler = handler;
   }
 
   send(data: Uint8Array, to: SocketAddress): Promise<void> {
-    if (!this.isClosed) this.network.carry(this, data, to);
+    if (!this.#isClosed) this.#network.carry(this, data, to);
     return Promise.resolve();
   }
 
   close(): void {
-    this.isClosed = true;
+    this.#isClosed = true;
   }
 
   deliver(data: Uint8Array, from: SocketAddress): void {
-    if (!this.isClosed) this.handler(data, from);
+    if (!this.#isClosed) this.#handler(data, from);
   }
 }
 

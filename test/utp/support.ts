@@ -16,7 +16,7 @@ export interface End {
 export class UtpLab {
   readonly clock = new FakeClock();
   readonly network: NatNetwork;
-  private seed = 1;
+  #seed = 1;
 
   constructor(path: PathOptions = {}) {
     this.network = new NatNetwork(this.clock, path);
@@ -24,7 +24,7 @@ export class UtpLab {
 
   end(host: string, nat: Nat = "none"): End {
     const udp = this.network.machine(host, nat);
-    const options = { clock: this.clock, random: seeded(this.seed++), open: () => udp.bind({}) };
+    const options = { clock: this.clock, random: seeded(this.#seed++), open: () => udp.bind({}) };
     return { endpoint: new UtpEndpoint(options), udp };
   }
 

@@ -64,27 +64,27 @@ export async function writeBroadcastState(files: FilePort, path: string, state: 
 
 /** Hands out sequence numbers that were never used before, also after a crash. */
 export class SequenceAllocator {
-  private readonly save: (state: BroadcastState) => Promise<void>;
-  private state: BroadcastState;
-  private next: number;
-  private lastMs: number;
+  readonly #save: (state: BroadcastState) => Promise<void>;
+  #state: BroadcastState;
+  #next: number;
+  #lastMs: number;
 
   /** `save` persists a state. */
   constructor(state: BroadcastState, save: (state: BroadcastState) => Promise<void>) {
-    this.state = state;
-    this.next = state.nextSeq;
-    this.lastMs = state.timestampMs;
-    this.save = save;
+    this.#state = state;
+    this.#next = state.nextSeq;
+    this.#lastMs = state.timestampMs;
+    this.#save = save;
   }
 
   /** The capture time that is on disk, Unix ms: less than `UNSAVED_MS` before the newest. */
   get savedMs(): number {
-    return this.state.timestampMs;
+    return this.#state.timestampMs;
   }
 
   /** Current epoch. */
   get epoch(): number {
-    return this.state.epoch;
+    return this.#state.epoch;
   }
 
   /**
@@ -92,23 +92,26 @@ export class SequenceAllocator {
    * epoch begins at 0. Rejects when the state can't be written: an unsaved number could come twice.
    */
   async take(timestampMs: number): Promise<{ epoch: number; seq: number }> {
-    this.lastMs = timestampMs;
-    if (this.next > MAX_SEQUENCE) await this.write({ ...this.state, epoch: this.state.epoch + 1, nextSeq: 0 }, 0);
-    if (this.next >= this.state.nextSeq || timestampMs - this.state.timestampMs >= UNSAVED_MS) {
-      await this.write({ ...this.state, nextSeq: Math.min(this.next + RESERVED_PIECES, MAX_SEQUENCE + 1) }, this.next);
+    this.#lastMs = timestampMs;
+    if (this.#next > MAX_SEQUENCE) await this.#write({ ...this.#state, epoch: this.#state.epoch + 1, nextSeq: 0 }, 0);
+    if (this.#next >= this.#state.nextSeq || timestampMs - this.#state.timestampMs >= UNSAVED_MS) {
+      await this.#write(
+        { ...this.#state, nextSeq: Math.min(this.#next + RESERVED_PIECES, MAX_SEQUENCE + 1) },
+        this.#next,
+      );
     }
-    return { epoch: this.state.epoch, seq: this.next++ };
+    return { epoch: this.#state.epoch, seq: this.#next++ };
   }
 
   /** Gives the reserved numbers back, at an orderly end. */
   async close(): Promise<void> {
-    await this.write({ ...this.state, nextSeq: this.next }, this.next);
+    await this.#write({ ...this.#state, nextSeq: this.#next }, this.#next);
   }
 
-  private async write(state: BroadcastState, next: number): Promise<void> {
-    const saved = { ...state, timestampMs: this.lastMs };
-    await this.save(saved);
-    this.state = saved;
-    this.next = next;
+  async #write(state: BroadcastState, next: number): Promise<void> {
+    const saved = { ...state, timestampMs: this.#lastMs };
+    await this.#save(saved);
+    this.#state = saved;
+    this.#next = next;
   }
 }

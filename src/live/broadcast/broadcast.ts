@@ -115,115 +115,115 @@ class RunningBroadcast implements Broadcast {
   readonly magnet: string;
   readonly transportFile: Uint8Array;
   readonly done: Promise<void>;
-  private readonly parts: BroadcastParts;
-  private readonly running: Running;
-  private readonly publisher: Publisher;
-  private readonly sequence: SequenceAllocator;
-  private readonly rate: RateWatch;
-  private readonly stopping = new AbortController();
-  private headSeq = -1;
-  private lost: string | null = null;
-  private timer: Timer;
-  private saving: Promise<void> = Promise.resolve();
-  private closing: Promise<void> | null = null;
+  readonly #parts: BroadcastParts;
+  readonly #running: Running;
+  readonly #publisher: Publisher;
+  readonly #sequence: SequenceAllocator;
+  readonly #rate: RateWatch;
+  readonly #stopping = new AbortController();
+  #headSeq = -1;
+  #lost: string | null = null;
+  #timer: Timer;
+  #saving: Promise<void> = Promise.resolve();
+  #closing: Promise<void> | null = null;
 
   constructor(parts: BroadcastParts, running: Running) {
     const { identity, state, lease, files } = running;
-    this.parts = parts;
-    this.running = running;
+    this.#parts = parts;
+    this.#running = running;
     this.metainfo = identity.metainfo;
     this.contentId = identity.contentId;
     this.transportFile = identity.transportFile;
     this.magnet = liveMagnet(this.metainfo);
-    this.sequence = new SequenceAllocator(state, (next) => files.writeState(next));
-    this.publisher = new Publisher({
+    this.#sequence = new SequenceAllocator(state, (next) => files.writeState(next));
+    this.#publisher = new Publisher({
       clock: parts.clock,
       signer: running.signer,
-      sequence: this.sequence,
+      sequence: this.#sequence,
       pieceLengthBytes: this.metainfo.pieceLengthBytes,
       continues: state.nextSeq === 0,
       publish: (piece) => {
-        this.headSeq = piece.header.seq;
+        this.#headSeq = piece.header.seq;
         lease.swarm.node.publish(piece);
       },
     });
-    this.rate = new RateWatch(this.metainfo.bytesPerS, (message) => parts.log.log("warn", message));
-    this.timer = this.saveViewersLater();
-    this.done = this.run();
+    this.#rate = new RateWatch(this.metainfo.bytesPerS, (message) => parts.log.log("warn", message));
+    this.#timer = this.#saveViewersLater();
+    this.done = this.#run();
     this.done.catch((error) => parts.log.log("error", "a broadcast failed", { error: String(error) }));
   }
 
   status(): BroadcastStatus {
-    const swarm = this.running.lease.swarm.status();
+    const swarm = this.#running.lease.swarm.status();
     return {
       ...swarm,
-      message: swarm.message ?? this.rate.trouble,
-      inputBytesPerSecond: this.publisher.bytesPerS,
-      headSeq: this.headSeq,
-      droppedBytes: this.publisher.droppedBytes,
-      lost: this.lost,
+      message: swarm.message ?? this.#rate.trouble,
+      inputBytesPerSecond: this.#publisher.bytesPerS,
+      headSeq: this.#headSeq,
+      droppedBytes: this.#publisher.droppedBytes,
+      lost: this.#lost,
     };
   }
 
   close(): Promise<void> {
-    return this.closing ??= this.end();
+    return this.#closing ??= this.#end();
   }
 
-  private async run(): Promise<void> {
-    const { input, early } = this.running;
-    const { signal } = this.stopping;
+  async #run(): Promise<void> {
+    const { input, early } = this.#running;
+    const { signal } = this.#stopping;
     try {
-      for (const event of early) await this.take(event);
+      for (const event of early) await this.#take(event);
       for (;;) {
         const next = await withSignal(input.next(), signal);
-        if (next.done === true) return await this.publisher.end();
-        await this.take(next.value);
+        if (next.done === true) return await this.#publisher.end();
+        await this.#take(next.value);
       }
     } catch (error) {
       if (!signal.aborted) throw error;
       // Viewers wait for a broadcaster that was stopped; the numbers that it had reserved are given back.
-      await this.sequence.close();
+      await this.#sequence.close();
     }
   }
 
-  private async take(event: LiveInputEvent): Promise<void> {
+  async #take(event: LiveInputEvent): Promise<void> {
     if (event.kind === "data") {
-      this.lost = null;
-      await this.publisher.push(event.bytes);
-      return this.rate.look(this.publisher.bytesPerS, this.parts.clock.monotonic());
+      this.#lost = null;
+      await this.#publisher.push(event.bytes);
+      return this.#rate.look(this.#publisher.bytesPerS, this.#parts.clock.monotonic());
     }
-    this.lost = event.reason;
-    this.parts.log.log("warn", "the source of a broadcast was lost", { reason: event.reason });
-    await this.publisher.sourceLost();
+    this.#lost = event.reason;
+    this.#parts.log.log("warn", "the source of a broadcast was lost", { reason: event.reason });
+    await this.#publisher.sourceLost();
   }
 
-  private async end(): Promise<void> {
-    this.timer.cancel();
-    this.stopping.abort();
+  async #end(): Promise<void> {
+    this.#timer.cancel();
+    this.#stopping.abort();
     await this.done.catch(() => {});
-    const late = deadline(this.parts.clock, INPUT_CLOSE_MS);
+    const late = deadline(this.#parts.clock, INPUT_CLOSE_MS);
     const gaveUp = new Promise<void>((resolve) => late.signal.addEventListener("abort", () => resolve()));
-    await Promise.race([letGo(this.running.input), gaveUp]);
+    await Promise.race([letGo(this.#running.input), gaveUp]);
     late.cancel();
-    await this.saving;
-    await this.saveViewers();
-    this.running.lease.release();
-    this.parts.closed?.();
+    await this.#saving;
+    await this.#saveViewers();
+    this.#running.lease.release();
+    this.#parts.closed?.();
   }
 
-  private saveViewersLater(): Timer {
-    return this.parts.clock.setTimeout(() => {
+  #saveViewersLater(): Timer {
+    return this.#parts.clock.setTimeout(() => {
       // Start the next save only once this one is on disk: on a drive that hangs they would pile up.
-      this.saving = this.saveViewers().then(() => {
-        if (this.closing === null) this.timer = this.saveViewersLater();
+      this.#saving = this.#saveViewers().then(() => {
+        if (this.#closing === null) this.#timer = this.#saveViewersLater();
       });
     }, SAVE_VIEWERS_MS);
   }
 
-  private async saveViewers(): Promise<void> {
-    const { files, lease } = this.running;
+  async #saveViewers(): Promise<void> {
+    const { files, lease } = this.#running;
     await files.writeViewers(lease.swarm.peers.memberAddresses()).catch((error) => {
-      this.parts.log.log("warn", "the viewers' addresses were not saved", { error: String(error) });
+      this.#parts.log.log("warn", "the viewers' addresses were not saved", { error: String(error) });
     });
   }
 }

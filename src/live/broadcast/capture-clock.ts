@@ -15,27 +15,27 @@ export const UNSAVED_MS = 10_000;
 
 /** Capture times of one broadcast. */
 export class CaptureClock {
-  private readonly clock: Pick<Clock, "now" | "monotonic">;
-  private timeMs: number;
-  private atMs: number;
+  readonly #clock: Pick<Clock, "now" | "monotonic">;
+  #timeMs: number;
+  #atMs: number;
 
   /** `savedMs`: a capture time of the last start, at most `UNSAVED_MS` before its last one; 0 at the first start. */
   constructor(clock: Pick<Clock, "now" | "monotonic">, savedMs: number) {
-    this.clock = clock;
+    this.#clock = clock;
     const wallMs = clock.now();
     // A wall clock later than the saved time is right, as far as we can know.
-    this.timeMs = wallMs > savedMs ? wallMs : savedMs + UNSAVED_MS;
-    this.atMs = clock.monotonic();
+    this.#timeMs = wallMs > savedMs ? wallMs : savedMs + UNSAVED_MS;
+    this.#atMs = clock.monotonic();
   }
 
   /** Unix ms, as far as the wall clock was right; never less than before. */
   now(): number {
-    const nowMs = this.clock.monotonic();
-    const passedMs = Math.max(0, nowMs - this.atMs);
-    this.atMs = nowMs;
-    const offMs = this.clock.now() - (this.timeMs + passedMs);
+    const nowMs = this.#clock.monotonic();
+    const passedMs = Math.max(0, nowMs - this.#atMs);
+    this.#atMs = nowMs;
+    const offMs = this.#clock.now() - (this.#timeMs + passedMs);
     const mostMs = SLEW_SHARE * passedMs;
-    this.timeMs += passedMs + Math.max(-mostMs, Math.min(mostMs, offMs));
-    return Math.floor(this.timeMs);
+    this.#timeMs += passedMs + Math.max(-mostMs, Math.min(mostMs, offMs));
+    return Math.floor(this.#timeMs);
   }
 }

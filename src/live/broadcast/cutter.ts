@@ -29,104 +29,104 @@ export interface CutPiece {
  * the source has none there, they are inserted.
  */
 export class PieceCutter {
-  private readonly packetLimit: number;
-  private readonly resync = new TsResync();
-  private readonly watch = new TsWatch();
-  private packets: Uint8Array[] = [];
-  private startMs = 0;
-  private flags = 0;
-  private nextFlags: number;
+  readonly #packetLimit: number;
+  readonly #resync = new TsResync();
+  readonly #watch = new TsWatch();
+  #packets: Uint8Array[] = [];
+  #startMs = 0;
+  #flags = 0;
+  #nextFlags: number;
   /** PIDs of the tables that came since the start of the piece. */
-  private readonly tablePids = new Set<number>();
+  readonly #tablePids = new Set<number>();
   /** Packets of the source so far. */
-  private pushed = 0;
+  #pushed = 0;
 
   /** `continues`: false marks the first piece as a discontinuity. */
   constructor(pieceLengthBytes: number, continues: boolean) {
-    this.packetLimit = Math.floor(pieceLengthBytes / PACKET_BYTES);
-    this.nextFlags = continues ? 0 : FLAG_DISCONTINUITY;
+    this.#packetLimit = Math.floor(pieceLengthBytes / PACKET_BYTES);
+    this.#nextFlags = continues ? 0 : FLAG_DISCONTINUITY;
   }
 
   /** Bytes of the source that did not belong to packets. */
   get droppedBytes(): number {
-    return this.resync.droppedBytes;
+    return this.#resync.droppedBytes;
   }
 
   /** Takes bytes that arrived at `nowMs` (Unix ms); returns the pieces that they complete. */
   push(chunk: Uint8Array, nowMs: number): CutPiece[] {
     const out: CutPiece[] = [];
-    for (const { packets, lost } of this.resync.push(chunk)) {
-      if (lost) this.interrupt(out);
-      for (let at = 0; at < packets.length; at += PACKET_BYTES) this.packet(packets, at, nowMs, out);
+    for (const { packets, lost } of this.#resync.push(chunk)) {
+      if (lost) this.#interrupt(out);
+      for (let at = 0; at < packets.length; at += PACKET_BYTES) this.#packet(packets, at, nowMs, out);
     }
-    if (this.packets.length > 0 && nowMs - this.startMs >= MAX_PIECE_MS) this.close(out);
+    if (this.#packets.length > 0 && nowMs - this.#startMs >= MAX_PIECE_MS) this.#close(out);
     return out;
   }
 
   /** The source was lost: what follows is a discontinuity. Returns the piece under way. */
   sourceLost(): CutPiece[] {
     const out: CutPiece[] = [];
-    this.resync.reset();
-    this.interrupt(out);
+    this.#resync.reset();
+    this.#interrupt(out);
     return out;
   }
 
   /** The broadcast is over. Returns the piece under way, marked as the end. */
   end(nowMs: number): CutPiece[] {
-    if (this.packets.length === 0) {
-      this.open(nowMs);
-      this.packets.push(nullPacket());
+    if (this.#packets.length === 0) {
+      this.#open(nowMs);
+      this.#packets.push(nullPacket());
     }
-    this.flags |= FLAG_END;
+    this.#flags |= FLAG_END;
     const out: CutPiece[] = [];
-    this.close(out);
+    this.#close(out);
     return out;
   }
 
-  private interrupt(out: CutPiece[]): void {
-    this.close(out);
-    this.nextFlags |= FLAG_DISCONTINUITY;
+  #interrupt(out: CutPiece[]): void {
+    this.#close(out);
+    this.#nextFlags |= FLAG_DISCONTINUITY;
   }
 
-  private packet(bytes: Uint8Array, at: number, nowMs: number, out: CutPiece[]): void {
-    const news = this.watch.push(bytes, at);
-    if (this.packets.length === 0) this.open(nowMs);
-    this.packets.push(bytes.slice(at, at + PACKET_BYTES));
-    this.pushed++;
-    if (news.tablePid !== null) this.tablePids.add(news.tablePid);
-    if (news.accessPoint !== null && (this.flags & FLAG_RANDOM_ACCESS) === 0) {
+  #packet(bytes: Uint8Array, at: number, nowMs: number, out: CutPiece[]): void {
+    const news = this.#watch.push(bytes, at);
+    if (this.#packets.length === 0) this.#open(nowMs);
+    this.#packets.push(bytes.slice(at, at + PACKET_BYTES));
+    this.#pushed++;
+    if (news.tablePid !== null) this.#tablePids.add(news.tablePid);
+    if (news.accessPoint !== null && (this.#flags & FLAG_RANDOM_ACCESS) === 0) {
       // The point may have begun some packets ago, with its parameter sets; one in an earlier piece is left unmarked.
-      const index = this.packets.length - (this.pushed - news.accessPoint);
-      if (index >= 0) this.accessAt(index, nowMs, out);
+      const index = this.#packets.length - (this.#pushed - news.accessPoint);
+      if (index >= 0) this.#accessAt(index, nowMs, out);
     }
-    if (this.packets.length >= this.packetLimit) this.close(out);
+    if (this.#packets.length >= this.#packetLimit) this.#close(out);
   }
 
-  private accessAt(index: number, nowMs: number, out: CutPiece[]): void {
-    const known = this.watch.tablePackets();
-    const whole = this.tablePids.size >= this.watch.tableCount;
-    const overflows = this.packets.length + known.length > this.packetLimit;
-    if (index > 0 && !whole && ((this.watch.hasVideo && index >= this.packetLimit * EARLY_CUT_FILL) || overflows)) {
-      const moved = this.packets.splice(index);
-      this.close(out);
-      this.open(nowMs);
-      this.packets = [...known, ...moved];
-    } else if (!whole && !overflows) this.packets.splice(index, 0, ...known);
+  #accessAt(index: number, nowMs: number, out: CutPiece[]): void {
+    const known = this.#watch.tablePackets();
+    const whole = this.#tablePids.size >= this.#watch.tableCount;
+    const overflows = this.#packets.length + known.length > this.#packetLimit;
+    if (index > 0 && !whole && ((this.#watch.hasVideo && index >= this.#packetLimit * EARLY_CUT_FILL) || overflows)) {
+      const moved = this.#packets.splice(index);
+      this.#close(out);
+      this.#open(nowMs);
+      this.#packets = [...known, ...moved];
+    } else if (!whole && !overflows) this.#packets.splice(index, 0, ...known);
     else if (!whole) return;
-    this.flags |= FLAG_RANDOM_ACCESS;
+    this.#flags |= FLAG_RANDOM_ACCESS;
   }
 
-  private open(nowMs: number): void {
-    this.startMs = nowMs;
-    this.flags = this.nextFlags;
-    this.nextFlags = 0;
-    this.tablePids.clear();
+  #open(nowMs: number): void {
+    this.#startMs = nowMs;
+    this.#flags = this.#nextFlags;
+    this.#nextFlags = 0;
+    this.#tablePids.clear();
   }
 
-  private close(out: CutPiece[]): void {
-    if (this.packets.length === 0) return;
-    out.push({ data: concatBytes(this.packets), timestampMs: this.startMs, flags: this.flags });
-    this.packets = [];
+  #close(out: CutPiece[]): void {
+    if (this.#packets.length === 0) return;
+    out.push({ data: concatBytes(this.#packets), timestampMs: this.#startMs, flags: this.#flags });
+    this.#packets = [];
   }
 }
 

@@ -27,28 +27,28 @@ export interface PublisherOptions {
 
 /** Bytes of a source in, signed pieces out. */
 export class Publisher {
-  private readonly options: PublisherOptions;
-  private readonly cutter: PieceCutter;
-  private readonly meter: BitrateMeter;
-  private readonly captureClock: CaptureClock;
-  private lastTimestampMs = 0;
-  private tail: Promise<void> = Promise.resolve();
+  readonly #options: PublisherOptions;
+  readonly #cutter: PieceCutter;
+  readonly #meter: BitrateMeter;
+  readonly #captureClock: CaptureClock;
+  #lastTimestampMs = 0;
+  #tail: Promise<void> = Promise.resolve();
 
   constructor(options: PublisherOptions) {
-    this.options = options;
-    this.cutter = new PieceCutter(options.pieceLengthBytes, options.continues);
-    this.meter = new BitrateMeter();
-    this.captureClock = new CaptureClock(options.clock, options.sequence.savedMs);
+    this.#options = options;
+    this.#cutter = new PieceCutter(options.pieceLengthBytes, options.continues);
+    this.#meter = new BitrateMeter();
+    this.#captureClock = new CaptureClock(options.clock, options.sequence.savedMs);
   }
 
   /** Bytes per second over the last 10 s; null before the first 2 s. */
   get bytesPerS(): number | null {
-    return this.meter.bytesPerS(this.options.clock.monotonic());
+    return this.#meter.bytesPerS(this.#options.clock.monotonic());
   }
 
   /** Bytes of the source that did not belong to packets. */
   get droppedBytes(): number {
-    return this.cutter.droppedBytes;
+    return this.#cutter.droppedBytes;
   }
 
   /**
@@ -56,38 +56,38 @@ export class Publisher {
    * the next call bounds what is kept. Rejects when the state can't be written.
    */
   push(chunk: Uint8Array): Promise<void> {
-    this.meter.add(chunk.length, this.options.clock.monotonic());
-    return this.enqueue(this.cutter.push(chunk, this.captureClock.now()));
+    this.#meter.add(chunk.length, this.#options.clock.monotonic());
+    return this.#enqueue(this.#cutter.push(chunk, this.#captureClock.now()));
   }
 
   /** The source was lost; the next piece is marked as a discontinuity. */
   sourceLost(): Promise<void> {
-    return this.enqueue(this.cutter.sourceLost());
+    return this.#enqueue(this.#cutter.sourceLost());
   }
 
   /** Ends the broadcast with a piece that says so. */
   async end(): Promise<void> {
-    await this.enqueue(this.cutter.end(this.captureClock.now()));
-    await this.options.sequence.close();
+    await this.#enqueue(this.#cutter.end(this.#captureClock.now()));
+    await this.#options.sequence.close();
   }
 
-  private enqueue(pieces: readonly CutPiece[]): Promise<void> {
-    const work = this.tail.then(async () => {
-      for (const piece of pieces) await this.sign(piece);
+  #enqueue(pieces: readonly CutPiece[]): Promise<void> {
+    const work = this.#tail.then(async () => {
+      for (const piece of pieces) await this.#sign(piece);
     });
     // The caller whose push failed gets the error; later pushes try again.
-    this.tail = work.catch(() => {});
+    this.#tail = work.catch(() => {});
     return work;
   }
 
-  private async sign(piece: CutPiece): Promise<void> {
-    const { signer, sequence, publish } = this.options;
+  async #sign(piece: CutPiece): Promise<void> {
+    const { signer, sequence, publish } = this.#options;
     // Receivers take a time that does not grow for a replay; a fast source fills several pieces in a millisecond.
-    const timestampMs = Math.max(piece.timestampMs, this.lastTimestampMs + 1);
+    const timestampMs = Math.max(piece.timestampMs, this.#lastTimestampMs + 1);
     const [place, hashes] = await Promise.all([sequence.take(timestampMs), hashBlocks(piece.data)]);
     const { flags, data } = piece;
     const header = await signer.sign({ ...place, timestampMs, flags, lengthBytes: data.length, hashes });
-    this.lastTimestampMs = timestampMs;
+    this.#lastTimestampMs = timestampMs;
     publish({ header, data });
   }
 }

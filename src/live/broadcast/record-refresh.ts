@@ -27,54 +27,54 @@ export interface RecordRefreshParts {
 
 /** Puts the records of watched broadcasts into the DHT, and renews them. */
 export class RecordRefresh {
-  private readonly parts: RecordRefreshParts;
-  private readonly timers = new Map<LiveSwarm, Timer>();
-  private readonly closing = new AbortController();
+  readonly #parts: RecordRefreshParts;
+  readonly #timers = new Map<LiveSwarm, Timer>();
+  readonly #closing = new AbortController();
 
   constructor(parts: RecordRefreshParts) {
-    this.parts = parts;
+    this.#parts = parts;
   }
 
   /** Keeps the record of `swarm` in the DHT until `forget`. That of a private broadcast stays out of the DHT (BEP 27). */
   watch(swarm: LiveSwarm): void {
-    if (swarm.metainfo.isPrivate || this.parts.discovery.dhtPort === null) return;
+    if (swarm.metainfo.isPrivate || this.#parts.discovery.dhtPort === null) return;
     // A viewer has just found the record, so it is there. The first refresh falls anywhere in the hour.
-    if (swarm.role === "source") this.put(swarm);
-    else this.later(swarm, REFRESH_MS * this.parts.random());
+    if (swarm.role === "source") this.#put(swarm);
+    else this.#later(swarm, REFRESH_MS * this.#parts.random());
   }
 
   /** The swarm was left. */
   forget(swarm: LiveSwarm): void {
-    this.timers.get(swarm)?.cancel();
-    this.timers.delete(swarm);
+    this.#timers.get(swarm)?.cancel();
+    this.#timers.delete(swarm);
   }
 
   close(): void {
-    this.closing.abort();
-    for (const swarm of [...this.timers.keys()]) this.forget(swarm);
+    this.#closing.abort();
+    for (const swarm of [...this.#timers.keys()]) this.forget(swarm);
   }
 
-  private due(swarm: LiveSwarm): void {
+  #due(swarm: LiveSwarm): void {
     const chance = swarm.role === "source" ? 1 : HELPERS / swarm.estimatedMembers;
-    if (this.parts.random() < chance) this.put(swarm);
-    else this.later(swarm, REFRESH_MS);
+    if (this.#parts.random() < chance) this.#put(swarm);
+    else this.#later(swarm, REFRESH_MS);
   }
 
-  private later(swarm: LiveSwarm, delayMs: number): void {
-    if (this.closing.signal.aborted) return;
-    this.timers.get(swarm)?.cancel();
-    this.timers.set(swarm, this.parts.clock.setTimeout(() => this.due(swarm), delayMs));
+  #later(swarm: LiveSwarm, delayMs: number): void {
+    if (this.#closing.signal.aborted) return;
+    this.#timers.get(swarm)?.cancel();
+    this.#timers.set(swarm, this.#parts.clock.setTimeout(() => this.#due(swarm), delayMs));
   }
 
-  private put(swarm: LiveSwarm): void {
-    const { clock, discovery, log } = this.parts;
-    this.later(swarm, REFRESH_MS);
-    const late = deadline(clock, PUT_TIMEOUT_MS, this.closing.signal);
+  #put(swarm: LiveSwarm): void {
+    const { clock, discovery, log } = this.#parts;
+    this.#later(swarm, REFRESH_MS);
+    const late = deadline(clock, PUT_TIMEOUT_MS, this.#closing.signal);
     discovery.putImmutable(transportRecordOf(swarm.metainfo), late.signal)
       .catch((error) => {
         const fields = { infohash: swarm.metainfo.infohashHex, error: String(error) };
         log.log("debug", "a transport record was not stored in the DHT", fields);
-        if (swarm.role === "source" && this.timers.has(swarm)) this.later(swarm, RETRY_MS);
+        if (swarm.role === "source" && this.#timers.has(swarm)) this.#later(swarm, RETRY_MS);
       })
       .finally(() => late.cancel());
   }

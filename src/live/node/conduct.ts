@@ -18,7 +18,7 @@ interface Record {
 
 /** Records of members that have left, by host. */
 export class Conduct {
-  private readonly records = new Map<string, Record>();
+  readonly #records = new Map<string, Record>();
 
   /**
    * `peer` has connected: it inherits the record of the member that last left from its host. Only the first one does,
@@ -26,9 +26,9 @@ export class Conduct {
    */
   restore(peer: LivePeer): void {
     const { host } = peer.info;
-    const record = host === undefined ? undefined : this.records.get(host);
+    const record = host === undefined ? undefined : this.#records.get(host);
     if (record === undefined) return;
-    this.records.delete(host!);
+    this.#records.delete(host!);
     Object.assign(peer, record);
   }
 
@@ -36,10 +36,10 @@ export class Conduct {
   keep(peer: LivePeer): void {
     const { barrenTimes, barrenUntilMs, failedTrials, barredUntilMs, info: { host } } = peer;
     if (host === undefined || barrenTimes + failedTrials === 0) return;
-    this.records.delete(host);
-    this.records.set(host, { barrenTimes, barrenUntilMs, failedTrials, barredUntilMs });
-    if (this.records.size <= MAX_RECORDS) return;
-    for (const oldest of this.records.keys()) return void this.records.delete(oldest);
+    this.#records.delete(host);
+    this.#records.set(host, { barrenTimes, barrenUntilMs, failedTrials, barredUntilMs });
+    if (this.#records.size <= MAX_RECORDS) return;
+    for (const oldest of this.#records.keys()) return void this.#records.delete(oldest);
   }
 }
 

@@ -17,13 +17,13 @@ export function isReplay(header: PieceHeader, window: PieceWindow): boolean {
 
 /** Lets verified headers through, and bans peers that send forged ones. */
 export class HeaderGate {
-  private readonly view: NodeView;
-  private readonly genuine: (peer: LivePeer, header: PieceHeader) => void;
+  readonly #view: NodeView;
+  readonly #genuine: (peer: LivePeer, header: PieceHeader) => void;
 
   /** `genuine`: a peer sent a header that verified. */
   constructor(view: NodeView, genuine: (peer: LivePeer, header: PieceHeader) => void) {
-    this.view = view;
-    this.genuine = genuine;
+    this.#view = view;
+    this.#genuine = genuine;
   }
 
   /**
@@ -32,7 +32,7 @@ export class HeaderGate {
    */
   isKnown(peer: LivePeer, bytes: Uint8Array): boolean {
     const place = headerPlace(bytes);
-    const known = place === null ? null : this.view.window.get(place.seq)?.header;
+    const known = place === null ? null : this.#view.window.get(place.seq)?.header;
     if (place === null || known == null || known.epoch !== place.epoch) return false;
     peer.knowsHeader(place.seq);
     return true;
@@ -40,7 +40,7 @@ export class HeaderGate {
 
   /** `peer` sent `header`. */
   offer(peer: LivePeer, header: PieceHeader, nowMs: number): void {
-    const { window, rate, counters, verifier } = this.view;
+    const { window, rate, counters, verifier } = this.#view;
     peer.knowsHeader(header.seq);
     if (isReplay(header, window) || peer.verifying.has(header.seq)) return;
     if (!peer.headerBucket.take(nowMs, rate.pieces(2000, POLICY.headersPerS))) {
@@ -51,15 +51,15 @@ export class HeaderGate {
     peer.verifying.set(header.seq, waiting);
     verifier.header(header, (isGenuine) => {
       peer.verifying.delete(header.seq);
-      if (isGenuine) this.genuine(peer, header);
-      else this.forged(peer);
+      if (isGenuine) this.#genuine(peer, header);
+      else this.#forged(peer);
       for (const again of waiting) again();
     });
   }
 
-  private forged(peer: LivePeer): void {
-    this.view.counters.forgedHeaders++;
+  #forged(peer: LivePeer): void {
+    this.#view.counters.forgedHeaders++;
     if (++peer.forgedHeaders < POLICY.forgedHeaderLimit) return;
-    this.view.ban(peer, new MillraceError("protocol_violation", "headers with false signatures"));
+    this.#view.ban(peer, new MillraceError("protocol_violation", "headers with false signatures"));
   }
 }

@@ -36,17 +36,17 @@ interface Held {
 
 /** Which parents leave headers out, and the blocks that wait for one. */
 export class Headerless {
-  private readonly view: NodeView;
-  private held: Held[] = [];
-  private readonly askedMs = new Map<number, number>();
-  private readonly broughtBy = new Map<number, LivePeer>();
-  private readonly parents: (LivePeer | null)[];
-  private readonly news: Float64Array;
+  readonly #view: NodeView;
+  #held: Held[] = [];
+  readonly #askedMs = new Map<number, number>();
+  readonly #broughtBy = new Map<number, LivePeer>();
+  readonly #parents: (LivePeer | null)[];
+  readonly #news: Float64Array;
 
   constructor(view: NodeView) {
-    this.view = view;
-    this.parents = new Array<LivePeer | null>(view.substreams).fill(null);
-    this.news = new Float64Array(view.substreams);
+    this.#view = view;
+    this.#parents = new Array<LivePeer | null>(view.substreams).fill(null);
+    this.#news = new Float64Array(view.substreams);
   }
 
   /**
@@ -54,62 +54,62 @@ export class Headerless {
    * `release` is called once the header is here. Only parents may send such blocks.
    */
   hold(peer: LivePeer, seq: number, block: number, release: () => void): boolean {
-    const nowMs = this.view.now();
-    const substream = this.view.substreamOf(seq, block);
+    const nowMs = this.#view.now();
+    const substream = this.#view.substreamOf(seq, block);
     const bit = 1 << substream;
-    if ((peer.parentMask & bit) === 0 || this.view.window.newest === null || this.held.length >= HELD) return false;
-    if (this.held.filter((one) => one.peer === peer).length >= HELD_PER_PEER) return false;
-    this.held.push({ peer, seq, atMs: nowMs, release });
+    if ((peer.parentMask & bit) === 0 || this.#view.window.newest === null || this.#held.length >= HELD) return false;
+    if (this.#held.filter((one) => one.peer === peer).length >= HELD_PER_PEER) return false;
+    this.#held.push({ peer, seq, atMs: nowMs, release });
     // The tree that brought headers may be cut off. Requesting a header for each block would add a round trip at each
     // step.
-    if (this.parents[substream] === peer) this.news[substream] = UNKNOWN;
-    this.tell(peer, substream, false);
-    this.ask(peer, seq, nowMs);
+    if (this.#parents[substream] === peer) this.#news[substream] = UNKNOWN;
+    this.#tell(peer, substream, false);
+    this.#ask(peer, seq, nowMs);
     return true;
   }
 
   /** A header from `peer` was verified, and nobody had sent it before. */
   learned(peer: LivePeer, seq: number): void {
-    this.broughtBy.set(seq, peer);
-    for (const oldest of this.broughtBy.size > BROUGHT ? this.broughtBy.keys() : []) {
-      this.broughtBy.delete(oldest);
+    this.#broughtBy.set(seq, peer);
+    for (const oldest of this.#broughtBy.size > BROUGHT ? this.#broughtBy.keys() : []) {
+      this.#broughtBy.delete(oldest);
       break;
     }
-    this.askedMs.delete(seq);
-    const ready = this.held.filter((one) => one.seq === seq);
+    this.#askedMs.delete(seq);
+    const ready = this.#held.filter((one) => one.seq === seq);
     if (ready.length === 0) return;
-    this.held = this.held.filter((one) => one.seq !== seq);
+    this.#held = this.#held.filter((one) => one.seq !== seq);
     for (const { release } of ready) release();
   }
 
   /** `peer` pushed a block of piece `seq`, whose header is known. */
   came(peer: LivePeer, seq: number, substream: number): void {
-    const bringer = this.broughtBy.get(seq);
+    const bringer = this.#broughtBy.get(seq);
     if (bringer === undefined || (peer.parentMask & (1 << substream)) === 0) return;
-    if (this.parents[substream] !== peer) {
-      this.parents[substream] = peer;
-      this.news[substream] = UNKNOWN;
-      this.tell(peer, substream, false);
+    if (this.#parents[substream] !== peer) {
+      this.#parents[substream] = peer;
+      this.#news[substream] = UNKNOWN;
+      this.#tell(peer, substream, false);
     }
-    const share = this.news[substream]! += ((bringer === peer ? 1 : 0) - this.news[substream]!) * NEWS_WEIGHT;
-    if (share < SELDOM) this.tell(peer, substream, true);
-    else if (share > OFTEN) this.tell(peer, substream, false);
+    const share = this.#news[substream]! += ((bringer === peer ? 1 : 0) - this.#news[substream]!) * NEWS_WEIGHT;
+    if (share < SELDOM) this.#tell(peer, substream, true);
+    else if (share > OFTEN) this.#tell(peer, substream, false);
   }
 
   /** Asks again for headers that have not come, and gives up blocks that waited too long. */
   tick(nowMs: number): void {
-    if (this.held.length === 0) return this.askedMs.clear();
-    this.held = this.held.filter(({ peer, atMs }) => !peer.closed && nowMs - atMs < HOLD_MS);
-    for (const { peer, seq } of this.held) this.ask(peer, seq, nowMs);
+    if (this.#held.length === 0) return this.#askedMs.clear();
+    this.#held = this.#held.filter(({ peer, atMs }) => !peer.closed && nowMs - atMs < HOLD_MS);
+    for (const { peer, seq } of this.#held) this.#ask(peer, seq, nowMs);
   }
 
-  private ask(peer: LivePeer, seq: number, nowMs: number): void {
-    if (nowMs - (this.askedMs.get(seq) ?? -Infinity) < ASK_AGAIN_MS) return;
-    this.askedMs.set(seq, nowMs);
+  #ask(peer: LivePeer, seq: number, nowMs: number): void {
+    if (nowMs - (this.#askedMs.get(seq) ?? -Infinity) < ASK_AGAIN_MS) return;
+    this.#askedMs.set(seq, nowMs);
     peer.send({ type: "headers", lean: peer.toldLean, seqs: [seq] });
   }
 
-  private tell(peer: LivePeer, substream: number, isLean: boolean): void {
+  #tell(peer: LivePeer, substream: number, isLean: boolean): void {
     const lean = isLean ? peer.toldLean | (1 << substream) : peer.toldLean & ~(1 << substream);
     if (lean === peer.toldLean) return;
     peer.toldLean = lean;

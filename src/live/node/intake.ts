@@ -22,41 +22,42 @@ export interface IntakeSink {
 
 /** Checks the blocks of one member and hands the genuine ones on. */
 export class Intake {
-  private readonly view: NodeView;
-  private readonly puller: Puller;
-  private readonly parents: Parents;
-  private readonly headerless: Headerless;
-  private readonly sink: IntakeSink;
+  readonly #view: NodeView;
+  readonly #puller: Puller;
+  readonly #parents: Parents;
+  readonly #headerless: Headerless;
+  readonly #sink: IntakeSink;
 
   constructor(view: NodeView, puller: Puller, parents: Parents, headerless: Headerless, sink: IntakeSink) {
-    this.view = view;
-    this.headerless = headerless;
-    this.puller = puller;
-    this.parents = parents;
-    this.sink = sink;
+    this.#view = view;
+    this.#headerless = headerless;
+    this.#puller = puller;
+    this.#parents = parents;
+    this.#sink = sink;
   }
 
   /** A block came, requested or pushed. `data` is kept. */
   block(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
     if (peer.closed) return;
-    const { puller, sink } = this;
-    const { window, counters, verifier } = this.view;
+    const puller = this.#puller;
+    const sink = this.#sink;
+    const { window, counters, verifier } = this.#view;
     const entry = window.get(seq);
     const header = entry?.header;
-    if (header == null) return this.await(peer, seq, offset, data);
+    if (header == null) return this.#await(peer, seq, offset, data);
     const block = offset / BLOCK_BYTES;
     const stored = entry!.blocks[block];
     if (isStored(stored) && data.length < stored.length) {
-      return this.beginning(peer, blockKey(seq, block), data, stored);
+      return this.#beginning(peer, blockKey(seq, block), data, stored);
     }
     const isBlock = Number.isInteger(block) && block < blockCount(header.lengthBytes) &&
       data.length === blockLength(header.lengthBytes, block);
     if (!isBlock) {
-      return this.view.ban(peer, new MillraceError("protocol_violation", "a block does not fit its piece"));
+      return this.#view.ban(peer, new MillraceError("protocol_violation", "a block does not fit its piece"));
     }
     const isPushed = !peer.requests.has(blockKey(seq, block));
-    if (isPushed) this.headerless.came(peer, seq, this.view.substreamOf(seq, block));
-    this.parents.delivered(peer, this.view.substreamOf(seq, block), seq, this.view.now());
+    if (isPushed) this.#headerless.came(peer, seq, this.#view.substreamOf(seq, block));
+    this.#parents.delivered(peer, this.#view.substreamOf(seq, block), seq, this.#view.now());
     if (isStored(entry!.blocks[block])) {
       counters.duplicateBytes += data.length;
       puller.arrived(seq, block, peer, data.length);
@@ -65,7 +66,7 @@ export class Intake {
     verifier.block(data, hashOfBlock(header, block), (genuine) => {
       if (!genuine) {
         puller.spoiled(seq, block);
-        return this.poisoned(peer, "a block does not match its hash");
+        return this.#poisoned(peer, "a block does not match its hash");
       }
       sink.proved(peer, data.length);
       sink.store(header, block, data, peer);
@@ -73,14 +74,14 @@ export class Intake {
   }
 
   /** A block whose header is under verification, or is unknown. */
-  private await(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
+  #await(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
     const waiting = peer.verifying.get(seq);
     const again = () => this.block(peer, seq, offset, data);
     const block = offset / BLOCK_BYTES;
     const isWhole = Number.isInteger(block) && data.length <= BLOCK_BYTES;
-    if (waiting === undefined && isWhole && this.headerless.hold(peer, seq, block, again)) return;
+    if (waiting === undefined && isWhole && this.#headerless.hold(peer, seq, block, again)) return;
     if (waiting === undefined || peer.waitingBlocks >= POLICY.waitingBlockLimit) {
-      this.view.counters.duplicateBytes += data.length;
+      this.#view.counters.duplicateBytes += data.length;
       return;
     }
     peer.waitingBlocks++;
@@ -94,16 +95,16 @@ export class Intake {
    * `peer` sent the beginning of a block that is here. A peer that proves itself after the proof is no longer wanted is
    * slow, not hostile.
    */
-  private beginning(peer: LivePeer, key: number, data: Uint8Array, stored: Uint8Array): void {
+  #beginning(peer: LivePeer, key: number, data: Uint8Array, stored: Uint8Array): void {
     if (peer.requests.get(key)?.bytes === data.length) peer.requests.delete(key);
-    this.view.counters.duplicateBytes += data.length;
-    if (!equalBytes(data, stored.subarray(0, data.length))) return this.poisoned(peer, "a block is not what it was");
-    if (data.length >= POLICY.proofBytes) this.sink.proved(peer, data.length);
+    this.#view.counters.duplicateBytes += data.length;
+    if (!equalBytes(data, stored.subarray(0, data.length))) return this.#poisoned(peer, "a block is not what it was");
+    if (data.length >= POLICY.proofBytes) this.#sink.proved(peer, data.length);
   }
 
-  private poisoned(peer: LivePeer, message: string): void {
-    this.view.counters.badBlocks++;
-    this.view.beWary();
-    this.view.ban(peer, new MillraceError("protocol_violation", message));
+  #poisoned(peer: LivePeer, message: string): void {
+    this.#view.counters.badBlocks++;
+    this.#view.beWary();
+    this.#view.ban(peer, new MillraceError("protocol_violation", message));
   }
 }

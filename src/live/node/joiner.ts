@@ -18,12 +18,12 @@ export interface JoinPoint {
 
 /** Collects what peers show of the edge, and decides once enough have. */
 export class Joiner {
-  private readonly clock: Pick<Clock, "now">;
-  private readonly shown = new Map<LivePeer, PieceHeader[]>();
-  private firstMs: number | null = null;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #shown = new Map<LivePeer, PieceHeader[]>();
+  #firstMs: number | null = null;
   /** The edge as first seen, and as it is now, each with its monotonic ms: an edge that moves on belongs to a live stream. */
-  private first: { readonly header: PieceHeader; readonly atMs: number } | null = null;
-  private last: { readonly header: PieceHeader; readonly atMs: number } | null = null;
+  #first: { readonly header: PieceHeader; readonly atMs: number } | null = null;
+  #last: { readonly header: PieceHeader; readonly atMs: number } | null = null;
   /** The place is found. */
   done = false;
   /** Pieces up to here are fetched at once, without waiting for pushes to fail. */
@@ -32,12 +32,12 @@ export class Joiner {
   behindMs: number | null = null;
 
   constructor(clock: Pick<Clock, "now">) {
-    this.clock = clock;
+    this.#clock = clock;
   }
 
   /** `peer` sent a header that verified. */
   headerOf(peer: LivePeer, header: PieceHeader): void {
-    const list = this.shown.get(peer) ?? [];
+    const list = this.#shown.get(peer) ?? [];
     list.push(header);
     // Headers verify in any order, and a fast stream has many new ones: drop the oldest one at which nobody can start.
     list.sort((a, b) => (isNewer(a, b) ? 1 : -1));
@@ -45,28 +45,28 @@ export class Joiner {
       const useless = list.findIndex((one, i) => i < list.length - 1 && (one.flags & FLAG_RANDOM_ACCESS) === 0);
       list.splice(Math.max(0, useless), 1);
     }
-    this.shown.set(peer, list);
+    this.#shown.set(peer, list);
   }
 
   /** The place to enter, once three peers (or all there are) have shown their edge; null before. */
   decide(peers: ReadonlySet<LivePeer>, nowMs: number): JoinPoint | null {
-    for (const peer of this.shown.keys()) if (peer.closed) this.shown.delete(peer);
-    if (this.shown.size === 0) return null;
-    this.firstMs ??= nowMs;
+    for (const peer of this.#shown.keys()) if (peer.closed) this.#shown.delete(peer);
+    if (this.#shown.size === 0) return null;
+    this.#firstMs ??= nowMs;
     let able = 0;
     for (const peer of peers) if (peer.window === null || windowNewest(peer.window) >= peer.window.base) able++;
     const wanted = Math.min(POLICY.joinPeers, able);
-    if (this.shown.size < wanted && nowMs - this.firstMs < POLICY.joinWaitMs) return null;
-    const all = [...this.shown.values()].flat();
+    if (this.#shown.size < wanted && nowMs - this.#firstMs < POLICY.joinWaitMs) return null;
+    const all = [...this.#shown.values()].flat();
     const edge = all.reduce((best, header) => (isNewer(header, best) ? header : best));
-    if (!this.isLive(edge, nowMs)) return null;
+    if (!this.#isLive(edge, nowMs)) return null;
     const usable = all.filter((header) => header.epoch === edge.epoch).sort((a, b) => a.seq - b.seq);
     const starts = usable.filter((header) => (header.flags & FLAG_RANDOM_ACCESS) !== 0);
     const behind = starts.filter((header) => header.timestampMs <= edge.timestampMs - POLICY.joinBehindMs);
     const start = behind.at(-1) ?? starts[0] ?? edge;
     this.done = true;
     this.urgentUntil = edge.seq;
-    this.shown.clear();
+    this.#shown.clear();
     return { base: start.seq, headers: usable.filter((header) => header.seq >= start.seq) };
   }
 
@@ -74,13 +74,13 @@ export class Joiner {
    * False while `edge` may be left over from a stream that has ended. Wall clocks are only a hint, since any of them may
    * be wrong by hours: an edge that seems too old is still live when it moves on.
    */
-  private isLive(edge: PieceHeader, nowMs: number): boolean {
-    this.behindMs = this.clock.now() - edge.timestampMs;
+  #isLive(edge: PieceHeader, nowMs: number): boolean {
+    this.behindMs = this.#clock.now() - edge.timestampMs;
     if (this.behindMs <= POLICY.staleMs) return true;
-    if (this.first?.header.epoch !== edge.epoch) this.first = { header: edge, atMs: nowMs };
-    if (this.last?.header.bytes !== edge.bytes) this.last = { header: edge, atMs: nowMs };
-    const movedMs = edge.timestampMs - this.first.header.timestampMs;
-    return Math.min(movedMs, this.last.atMs - this.first.atMs) >= POLICY.aliveMs;
+    if (this.#first?.header.epoch !== edge.epoch) this.#first = { header: edge, atMs: nowMs };
+    if (this.#last?.header.bytes !== edge.bytes) this.#last = { header: edge, atMs: nowMs };
+    const movedMs = edge.timestampMs - this.#first.header.timestampMs;
+    return Math.min(movedMs, this.#last.atMs - this.#first.atMs) >= POLICY.aliveMs;
   }
 }
 

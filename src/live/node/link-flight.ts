@@ -24,22 +24,22 @@ export class LinkFlight {
   markedMs = -Infinity;
   /** The connection is set aside: nothing arrives on it, so its payload does not count. */
   isAside = false;
-  private baseMs: number | null = null;
-  private nextBaseMs: number | null = null;
-  private baseFromMs = 0;
+  #baseMs: number | null = null;
+  #nextBaseMs: number | null = null;
+  #baseFromMs = 0;
 
   /** Least round trip of the last minutes, ms; null before the first. */
   get rttMs(): number | null {
-    return this.baseMs;
+    return this.#baseMs;
   }
 
   measured(rttMs: number, nowMs: number): void {
-    if (nowMs - this.baseFromMs > BASE_MS / 2) {
-      this.baseMs = this.nextBaseMs;
-      this.nextBaseMs = null;
-      this.baseFromMs = nowMs;
+    if (nowMs - this.#baseFromMs > BASE_MS / 2) {
+      this.#baseMs = this.#nextBaseMs;
+      this.#nextBaseMs = null;
+      this.#baseFromMs = nowMs;
     }
-    this.nextBaseMs = Math.min(this.nextBaseMs ?? Infinity, rttMs);
-    this.baseMs = Math.min(this.baseMs ?? Infinity, rttMs);
+    this.#nextBaseMs = Math.min(this.#nextBaseMs ?? Infinity, rttMs);
+    this.#baseMs = Math.min(this.#baseMs ?? Infinity, rttMs);
   }
 }

@@ -33,74 +33,74 @@ import { Waker } from "./waker.ts";
 /** The decisions of one member. Call `tick` every 100 ms or so. */
 export class LiveNode {
   readonly uploader: Uploader;
-  private readonly options: LiveNodeOptions;
-  private readonly view: NodeView;
-  private readonly parents: Parents;
-  private readonly children: Children;
-  private readonly puller: Puller;
-  private readonly serving: Serving;
-  private readonly intake: Intake;
-  private readonly probation: Probation;
-  private readonly edge: Edge;
-  private readonly sightings: Sightings;
-  private readonly silence: Silence;
-  private readonly announcer: Announcer;
-  private readonly inbox: Inbox;
-  private readonly conduct = new Conduct();
-  private readonly feeds = new Set<LiveFeed>();
-  private readonly waker: Waker;
-  private readonly headerless: Headerless;
+  readonly #options: LiveNodeOptions;
+  readonly #view: NodeView;
+  readonly parents: Parents;
+  readonly children: Children;
+  readonly #puller: Puller;
+  readonly #serving: Serving;
+  readonly #intake: Intake;
+  readonly #probation: Probation;
+  readonly #edge: Edge;
+  readonly #sightings: Sightings;
+  readonly #silence: Silence;
+  readonly #announcer: Announcer;
+  readonly #inbox: Inbox;
+  readonly #conduct = new Conduct();
+  readonly #feeds = new Set<LiveFeed>();
+  readonly #waker: Waker;
+  readonly #headerless: Headerless;
 
   constructor(options: LiveNodeOptions) {
-    this.options = options;
-    const view = this.view = new NodeView(options, (peer, error) => this.ban(peer, error));
-    this.waker = new Waker(options.clock, () => this.pump());
-    const uploader = this.uploader = new Uploader(view, options, (afterMs) => this.waker.wake(afterMs));
+    this.#options = options;
+    const view = this.#view = new NodeView(options, (peer, error) => this.#ban(peer, error));
+    this.#waker = new Waker(options.clock, () => this.pump());
+    const uploader = this.uploader = new Uploader(view, options, (afterMs) => this.#waker.wake(afterMs));
     const parents = this.parents = new Parents(view, uploader);
     const children = this.children = new Children(view, uploader, parents);
-    const announcer = this.announcer = new Announcer(view, uploader, parents, children);
-    const puller = this.puller = new Puller(view, parents);
-    const serving = this.serving = new Serving(view, children, uploader, announcer);
-    const probation = this.probation = new Probation(view, puller, serving);
-    const sightings = this.sightings = new Sightings(view);
-    const headerless = this.headerless = new Headerless(view);
-    const edge = this.edge = new Edge(view, sightings, headerless);
-    this.silence = new Silence(view);
-    this.intake = new Intake(view, puller, parents, headerless, {
-      proved: (peer, bytes) => this.proved(peer, bytes),
-      store: (header, block, data, from) => this.stored(header, block, data, from),
+    const announcer = this.#announcer = new Announcer(view, uploader, parents, children);
+    const puller = this.#puller = new Puller(view, parents);
+    const serving = this.#serving = new Serving(view, children, uploader, announcer);
+    const probation = this.#probation = new Probation(view, puller, serving);
+    const sightings = this.#sightings = new Sightings(view);
+    const headerless = this.#headerless = new Headerless(view);
+    const edge = this.#edge = new Edge(view, sightings, headerless);
+    this.#silence = new Silence(view);
+    this.#intake = new Intake(view, puller, parents, headerless, {
+      proved: (peer, bytes) => this.#proved(peer, bytes),
+      store: (header, block, data, from) => this.#stored(header, block, data, from),
     });
-    this.inbox = new Inbox(view, { uploader, sightings, edge, probation, serving, children, parents, announcer });
+    this.#inbox = new Inbox(view, { uploader, sightings, edge, probation, serving, children, parents, announcer });
   }
 
   /** The pieces that are here or wanted. */
   get window(): PieceWindow {
-    return this.view.window;
+    return this.#view.window;
   }
 
   /** Neighbours. */
   get peers(): ReadonlySet<LivePeer> {
-    return this.view.peers;
+    return this.#view.peers;
   }
 
   /** What happened so far. */
   get counters(): LiveCounters {
-    return this.view.counters;
+    return this.#view.counters;
   }
 
   /** True when the edge of the stream is known; a broadcaster knows it. */
   get joined(): boolean {
-    return this.edge.isKnown;
+    return this.#edge.isKnown;
   }
 
   /** Our wall clock minus the capture time of the newest piece shown while joining, ms; null before there was one. */
   get behindMs(): number | null {
-    return this.edge.behindMs;
+    return this.#edge.behindMs;
   }
 
   /** What is wrong with wall clocks, ours or the broadcaster's; null when they agree, or before the edge is known. */
   get clockTrouble(): string | null {
-    return this.edge.clockTrouble;
+    return this.#edge.clockTrouble;
   }
 
   /** Uplink to report to others, bytes/s; null before anything was measured. */
@@ -124,29 +124,29 @@ export class LiveNode {
    * their own age cannot have shallow trees. So ask for this when full, and every `POLICY.exploreMs`.
    */
   expendable(): LivePeer | null {
-    return expendableOf(this.peers, this.now());
+    return expendableOf(this.peers, this.#now());
   }
 
   /** A new reader of the stream. */
   openFeed(): LiveFeed {
     const feed = new LiveFeed(this.window, this.peers);
-    this.feeds.add(feed);
+    this.#feeds.add(feed);
     return feed;
   }
 
   /** A reader left. */
   closeFeed(feed: LiveFeed): void {
-    this.feeds.delete(feed);
+    this.#feeds.delete(feed);
   }
 
   /** Both handshakes of `link` are done. Returns the peer to hand its messages to. */
   connected(link: LiveLink, info: LivePeerInfo): LivePeer {
-    const peer = new LivePeer(link, info, this.now());
-    if (info.clockMs !== undefined) peer.clockAheadMs = info.clockMs - this.options.clock.now();
-    this.conduct.restore(peer);
-    this.view.peers.add(peer);
-    this.uploader.flight.mark(peer, this.now());
-    this.announcer.introduce(peer, this.now());
+    const peer = new LivePeer(link, info, this.#now());
+    if (info.clockMs !== undefined) peer.clockAheadMs = info.clockMs - this.#options.clock.now();
+    this.#conduct.restore(peer);
+    this.#view.peers.add(peer);
+    this.uploader.flight.mark(peer, this.#now());
+    this.#announcer.introduce(peer, this.#now());
     return peer;
   }
 
@@ -154,13 +154,13 @@ export class LiveNode {
   disconnected(peer: LivePeer): void {
     if (peer.closed) return;
     peer.closed = true;
-    this.view.peers.delete(peer);
+    this.#view.peers.delete(peer);
     this.children.drop(peer, 0xff);
-    this.parents.lost(peer, peer.parentMask, this.now(), false);
-    this.puller.dropPeer(peer);
+    this.parents.lost(peer, peer.parentMask, this.#now(), false);
+    this.#puller.dropPeer(peer);
     this.uploader.dropPeer(peer);
-    this.conduct.keep(peer);
-    if (this.joined && this.options.role === "viewer") this.parents.tick(this.now(), this.edge.urgentUntil + 1);
+    this.#conduct.keep(peer);
+    if (this.joined && this.#options.role === "viewer") this.parents.tick(this.#now(), this.#edge.urgentUntil + 1);
   }
 
   /** A piece of our own (broadcaster): it is served at once. */
@@ -170,20 +170,20 @@ export class LiveNode {
     if (entry === null) return;
     for (let block = 0; block < blockCount(piece.header.lengthBytes); block++) {
       const data = piece.data.subarray(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES);
-      this.stored(piece.header, block, data, null);
+      this.#stored(piece.header, block, data, null);
     }
-    this.uploader.pump(this.now());
+    this.uploader.pump(this.#now());
   }
 
   /** A `live1` message came. */
   message(peer: LivePeer, bytes: Uint8Array): void {
     if (peer.closed) return;
-    peer.heardMs = this.now();
+    peer.heardMs = this.#now();
     try {
-      this.inbox.handle(peer, bytes, this.now());
+      this.#inbox.handle(peer, bytes, this.#now());
     } catch (error) {
       if (!(error instanceof MillraceError)) throw error;
-      this.ban(peer, error);
+      this.#ban(peer, error);
     }
   }
 
@@ -196,7 +196,7 @@ export class LiveNode {
     if (!fits || this.uploader.uplinkBytesPerS === 0 || !this.uploader.request(peer, seq, block, length)) {
       return peer.link.reject(seq, offset, length);
     }
-    this.uploader.pump(this.now());
+    this.uploader.pump(this.#now());
   }
 
   /** The peer withdraws a request, or has from another peer a block that is being pushed to it. */
@@ -206,76 +206,76 @@ export class LiveNode {
 
   /** The peer refuses a request of ours. */
   rejected(peer: LivePeer, seq: number, offset: number): void {
-    this.puller.rejected(peer, seq, offset / BLOCK_BYTES, this.now());
+    this.#puller.rejected(peer, seq, offset / BLOCK_BYTES, this.#now());
   }
 
   /** The gate has opened. */
   pump(): void {
-    this.uploader.pump(this.now());
+    this.uploader.pump(this.#now());
   }
 
   /** Stops sending anything of its own accord. */
   close(): void {
-    this.waker.close();
+    this.#waker.close();
   }
 
   /** For how long `peer` has seemed gone, ms: nothing sent to it arrives, or it is silent while the stream goes on. */
   stalledMs(peer: LivePeer): number {
-    return Math.max(this.uploader.flight.stalledMs(peer, this.now()), silentMs(peer, this.now()));
+    return Math.max(this.uploader.flight.stalledMs(peer, this.#now()), silentMs(peer, this.#now()));
   }
 
   /** A block came, requested or pushed. `data` is kept. */
   block(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
-    peer.heardMs = this.now();
+    peer.heardMs = this.#now();
     peer.owedPongs = Math.min(POLICY.owedPongs, peer.owedPongs + 1);
-    this.intake.block(peer, seq, offset, data);
+    this.#intake.block(peer, seq, offset, data);
   }
 
   /** Time passes. */
   tick(): void {
-    const nowMs = this.now();
-    this.puller.expire(nowMs);
-    this.sightings.tick(nowMs);
-    this.probation.tick(this.peers, nowMs);
-    this.serving.tick(this.peers, nowMs);
-    this.silence.tick(nowMs);
-    this.headerless.tick(nowMs);
-    if (this.options.role === "viewer") {
-      this.edge.tick(nowMs);
-      if (this.edge.isKnown) {
-        this.parents.tick(nowMs, this.edge.urgentUntil + 1);
-        const due = dueUntil(this.feeds, this.window, nowMs + POLICY.pullDueMs);
-        const urgentUntil = Math.max(this.edge.urgentUntil, due);
-        this.puller.tick(oldestWanted(this.feeds) ?? this.window.solid, urgentUntil, nowMs);
+    const nowMs = this.#now();
+    this.#puller.expire(nowMs);
+    this.#sightings.tick(nowMs);
+    this.#probation.tick(this.peers, nowMs);
+    this.#serving.tick(this.peers, nowMs);
+    this.#silence.tick(nowMs);
+    this.#headerless.tick(nowMs);
+    if (this.#options.role === "viewer") {
+      this.#edge.tick(nowMs);
+      if (this.#edge.isKnown) {
+        this.parents.tick(nowMs, this.#edge.urgentUntil + 1);
+        const due = dueUntil(this.#feeds, this.window, nowMs + POLICY.pullDueMs);
+        const urgentUntil = Math.max(this.#edge.urgentUntil, due);
+        this.#puller.tick(oldestWanted(this.#feeds) ?? this.window.solid, urgentUntil, nowMs);
       }
     }
-    this.announcer.tick(nowMs);
+    this.#announcer.tick(nowMs);
     this.uploader.flight.tick(this.peers, nowMs);
     this.uploader.pump(nowMs);
   }
 
-  private now(): number {
-    return this.view.now();
+  #now(): number {
+    return this.#view.now();
   }
 
-  private ban(peer: LivePeer, error: MillraceError): void {
+  #ban(peer: LivePeer, error: MillraceError): void {
     if (peer.closed) return;
     this.disconnected(peer);
     peer.link.close(error);
   }
 
   /** `peer` delivered a genuine block. On the first one its held subscriptions are handled. */
-  private proved(peer: LivePeer, bytes: number): void {
+  #proved(peer: LivePeer, bytes: number): void {
     peer.deliveredBytes += bytes;
     const mask = peer.heldMask;
     peer.heldMask = 0;
-    if (mask !== 0 && !peer.closed) this.serving.subscribed(peer, mask, peer.heldFrom, this.now());
+    if (mask !== 0 && !peer.closed) this.#serving.subscribed(peer, mask, peer.heldFrom, this.#now());
   }
 
   /** A verified block: kept, counted, and passed on at once. */
-  private stored(header: PieceHeader, block: number, data: Uint8Array, from: LivePeer | null): void {
+  #stored(header: PieceHeader, block: number, data: Uint8Array, from: LivePeer | null): void {
     const entry = this.window.get(header.seq);
-    const nowMs = this.now();
+    const nowMs = this.#now();
     // Several copies of a block can be under verification at once, and a proof is a copy of a block that is already
     // here.
     if (entry?.header !== header || isStored(entry.blocks[block])) return;
@@ -286,9 +286,9 @@ export class LiveNode {
       else this.counters.fromViewersBytes += data.length;
     }
     if (from !== null) this.parents.unneeded(from, header.seq, block, data.length);
-    this.puller.arrived(header.seq, block, from, data.length);
-    this.serving.passOn(entry, block, from, this.peers, nowMs);
-    if (complete) this.options.onPiece?.(header);
+    this.#puller.arrived(header.seq, block, from, data.length);
+    this.#serving.passOn(entry, block, from, this.peers, nowMs);
+    if (complete) this.#options.onPiece?.(header);
     if (from !== null) this.uploader.pump(nowMs);
   }
 }

@@ -34,7 +34,7 @@ export class NodeView {
   readonly mark: Mark;
   /** Drops `peer`, which did what no honest member does. */
   readonly ban: (peer: LivePeer, error: MillraceError) => void;
-  private waryUntilMs = -Infinity;
+  #waryUntilMs = -Infinity;
 
   constructor(options: LiveNodeOptions, ban: (peer: LivePeer, error: MillraceError) => void) {
     const { stream, role, clock, random, verifier } = options;
@@ -61,12 +61,12 @@ export class NodeView {
    * could reveal them.
    */
   get isWary(): boolean {
-    return this.isSource || this.now() < this.waryUntilMs;
+    return this.isSource || this.now() < this.#waryUntilMs;
   }
 
   /** A false block came: for a while we assume that poisoners are present. */
   beWary(): void {
-    this.waryUntilMs = this.now() + POLICY.waryMs;
+    this.#waryUntilMs = this.now() + POLICY.waryMs;
   }
 
   /** Substream of a block. */

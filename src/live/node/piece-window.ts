@@ -47,9 +47,9 @@ const NO_BITS = new Uint8Array();
  * WINDOW looks pieces up, so they lie in a ring: piece `seq` at `seq` modulo its size.
  */
 export class PieceWindow {
-  private readonly windowMs: number;
-  private places: (PieceEntry | undefined)[] = new Array<PieceEntry | undefined>(FIRST_PLACES).fill(undefined);
-  private encoded: Uint8Array | null = null;
+  readonly #windowMs: number;
+  #places: (PieceEntry | undefined)[] = new Array<PieceEntry | undefined>(FIRST_PLACES).fill(undefined);
+  #encoded: Uint8Array | null = null;
   /** Oldest sequence number kept. */
   base = 0;
   /** First incomplete piece from `base` on. */
@@ -60,11 +60,11 @@ export class PieceWindow {
   version = 0;
 
   constructor(windowMs: number) {
-    this.windowMs = windowMs;
+    this.#windowMs = windowMs;
   }
 
   get(seq: number): PieceEntry | undefined {
-    const entry = this.places[seq & (this.places.length - 1)];
+    const entry = this.#places[seq & (this.#places.length - 1)];
     return entry !== undefined && entry.seq === seq ? entry : undefined;
   }
 
@@ -75,10 +75,10 @@ export class PieceWindow {
 
   /** Starts again at `seq`. */
   reset(seq: number): void {
-    this.places.fill(undefined);
+    this.#places.fill(undefined);
     this.base = this.solid = seq;
     this.newest = null;
-    this.changed();
+    this.#changed();
   }
 
   /** The entry of `seq`, made when absent; null when it is older than the window or thousands of pieces ahead of it. */
@@ -86,7 +86,7 @@ export class PieceWindow {
     if (seq < this.base || seq - this.base >= MAX_PLACES) return null;
     let entry = this.get(seq);
     if (entry === undefined) {
-      while (seq - this.base >= this.places.length) this.grow();
+      while (seq - this.base >= this.#places.length) this.#grow();
       entry = {
         seq,
         header: null,
@@ -98,7 +98,7 @@ export class PieceWindow {
         commonMs: null,
         completeSince: 0,
       };
-      this.places[seq & (this.places.length - 1)] = entry;
+      this.#places[seq & (this.#places.length - 1)] = entry;
     }
     return entry;
   }
@@ -106,7 +106,7 @@ export class PieceWindow {
   /** Takes a verified header; null when it is older than the window. An earlier one of the same piece stays. */
   addHeader(header: PieceHeader): PieceEntry | null {
     const oldest = header.seq - MAX_WINDOW_PIECES + 1;
-    if (this.base < oldest) this.dropUntil(oldest);
+    if (this.base < oldest) this.#dropUntil(oldest);
     const entry = this.want(header.seq);
     if (entry === null) return null;
     if (entry.header !== null) return entry;
@@ -115,9 +115,9 @@ export class PieceWindow {
     entry.blocks = new Array<Uint8Array | null>(entry.missing).fill(null);
     if (this.newest === null || header.seq > this.newest.seq) {
       this.newest = header;
-      this.trim();
+      this.#trim();
     }
-    if (entry.missing === 0) this.completed(entry);
+    if (entry.missing === 0) this.#completed(entry);
     return entry;
   }
 
@@ -126,7 +126,7 @@ export class PieceWindow {
     if (entry.blocks[block] !== null) return false;
     entry.blocks[block] = data;
     if (--entry.missing > 0) return false;
-    this.completed(entry);
+    this.#completed(entry);
     return true;
   }
 
@@ -144,7 +144,7 @@ export class PieceWindow {
 
   /** The WINDOW as it is sent, the same bytes to every neighbour until the next change. */
   encodedMessage(): Uint8Array {
-    return this.encoded ??= encodeLiveMessage(this.message());
+    return this.#encoded ??= encodeLiveMessage(this.message());
   }
 
   /** The newest complete random access piece at least `behindMs` older than the newest piece; null without one. */
@@ -182,40 +182,40 @@ export class PieceWindow {
     return false;
   }
 
-  private completed(entry: PieceEntry): void {
+  #completed(entry: PieceEntry): void {
     while (isComplete(this.get(this.solid))) this.solid++;
-    this.changed();
+    this.#changed();
     entry.completeSince = this.version;
   }
 
-  private changed(): void {
+  #changed(): void {
     this.version++;
-    this.encoded = null;
+    this.#encoded = null;
   }
 
-  private grow(): void {
-    const old = this.places;
-    this.places = new Array<PieceEntry | undefined>(2 * old.length).fill(undefined);
-    for (const entry of old) if (entry !== undefined) this.places[entry.seq & (this.places.length - 1)] = entry;
+  #grow(): void {
+    const old = this.#places;
+    this.#places = new Array<PieceEntry | undefined>(2 * old.length).fill(undefined);
+    for (const entry of old) if (entry !== undefined) this.#places[entry.seq & (this.#places.length - 1)] = entry;
   }
 
   /** Drops pieces below `seq`. */
-  private dropUntil(seq: number): void {
-    const end = Math.min(seq, this.base + this.places.length);
+  #dropUntil(seq: number): void {
+    const end = Math.min(seq, this.base + this.#places.length);
     for (let old = this.base; old < end; old++) {
-      if (this.get(old) !== undefined) this.places[old & (this.places.length - 1)] = undefined;
+      if (this.get(old) !== undefined) this.#places[old & (this.#places.length - 1)] = undefined;
     }
     this.base = seq;
-    this.encoded = null;
+    this.#encoded = null;
     if (this.solid >= seq) return;
     this.solid = seq;
     while (isComplete(this.get(this.solid))) this.solid++;
   }
 
   /** Drops pieces older than the window. A piece without a known time goes with the first known one after it. */
-  private trim(): void {
+  #trim(): void {
     const newest = this.newest!;
-    const oldestMs = newest.timestampMs - this.windowMs;
+    const oldestMs = newest.timestampMs - this.#windowMs;
     let keep = this.base;
     for (let seq = this.base; seq < newest.seq; seq++) {
       const header = this.get(seq)?.header;
@@ -223,6 +223,6 @@ export class PieceWindow {
       if (header.timestampMs >= oldestMs) break;
       keep = seq + 1;
     }
-    if (keep > this.base) this.dropUntil(keep);
+    if (keep > this.base) this.#dropUntil(keep);
   }
 }

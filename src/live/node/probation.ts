@@ -24,14 +24,14 @@ interface Proof {
 
 /** Asks neighbours for proofs, and takes places from those that give none. */
 export class Probation {
-  private readonly view: NodeView;
-  private readonly puller: Puller;
-  private readonly serving: Serving;
+  readonly #view: NodeView;
+  readonly #puller: Puller;
+  readonly #serving: Serving;
 
   constructor(view: NodeView, puller: Puller, serving: Serving) {
-    this.view = view;
-    this.puller = puller;
-    this.serving = serving;
+    this.#view = view;
+    this.#puller = puller;
+    this.#serving = serving;
   }
 
   /**
@@ -39,42 +39,42 @@ export class Probation {
    * proved nothing yet.
    */
   holds(peer: LivePeer, mask: number, from: number, nowMs: number): boolean {
-    const proof = this.proofOf(peer, nowMs);
+    const proof = this.#proofOf(peer, nowMs);
     if (proof === null) return false;
     if (peer.heldMask === 0) peer.heldUntilMs = nowMs + POLICY.requestTimeoutMs;
     peer.heldFrom = peer.heldMask === 0 ? from : Math.min(peer.heldFrom, from);
     peer.heldMask |= mask;
-    this.puller.probe(peer, proof.seq, proof.block, nowMs);
+    this.#puller.probe(peer, proof.seq, proof.block, nowMs);
     return true;
   }
 
   /** Asks unproven peers for a proof: those that are fed or to be fed, and those that may be asked to feed. */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
     for (const peer of peers) {
-      const proof = this.proofOf(peer, nowMs);
-      if (proof !== null) this.puller.probe(peer, proof.seq, proof.block, nowMs);
-      let mask = proof !== null && this.isOverdue(peer, nowMs) ? peer.childMask : 0;
+      const proof = this.#proofOf(peer, nowMs);
+      if (proof !== null) this.#puller.probe(peer, proof.seq, proof.block, nowMs);
+      let mask = proof !== null && this.#isOverdue(peer, nowMs) ? peer.childMask : 0;
       if (nowMs >= peer.heldUntilMs) {
         mask |= peer.heldMask;
         peer.heldMask = 0;
       }
-      if (mask !== 0) this.serving.refuse(peer, mask);
+      if (mask !== 0) this.#serving.refuse(peer, mask);
     }
   }
 
-  private isOverdue({ proofAskedMs }: LivePeer, nowMs: number): boolean {
+  #isOverdue({ proofAskedMs }: LivePeer, nowMs: number): boolean {
     return proofAskedMs !== null && nowMs - proofAskedMs >= POLICY.unprovenMs;
   }
 
   /** The block with which `peer` can prove itself; null when there is none, or no need. */
-  private proofOf(peer: LivePeer, nowMs: number): Proof | null {
-    if (peer.isProven || peer.upBytesPerS === 0 || !this.view.isWary) return null;
-    return this.common(peer) ?? this.given(peer, nowMs);
+  #proofOf(peer: LivePeer, nowMs: number): Proof | null {
+    if (peer.isProven || peer.upBytesPerS === 0 || !this.#view.isWary) return null;
+    return this.#common(peer) ?? this.#given(peer, nowMs);
   }
 
   /** A block of a piece that both have. */
-  private common(peer: LivePeer): Proof | null {
-    const { window, rate, random } = this.view;
+  #common(peer: LivePeer): Proof | null {
+    const { window, rate, random } = this.#view;
     const newest = Math.min(peer.newestSeq, window.newest?.seq ?? -1);
     const oldest = newest - rate.pieces(LOOK_BACK_MS, LEAST_PIECES_BACK);
     for (let seq = newest; seq > oldest; seq--) {
@@ -86,8 +86,8 @@ export class Probation {
   }
 
   /** A block that it has from us. */
-  private given({ given }: LivePeer, nowMs: number): Proof | null {
+  #given({ given }: LivePeer, nowMs: number): Proof | null {
     if (given === null || nowMs - given.atMs < POLICY.givenMs) return null;
-    return isStored(this.view.window.get(given.seq)?.blocks[given.block]) ? given : null;
+    return isStored(this.#view.window.get(given.seq)?.blocks[given.block]) ? given : null;
   }
 }

@@ -17,26 +17,26 @@ const MAX_PUSHES = 4096;
 
 /** The queue of pushes. */
 export class PushQueue {
-  private items: Push[] = [];
-  private first = 0;
-  private readonly parked = new Map<LivePeer, Push[]>();
-  private parkedCount = 0;
+  #items: Push[] = [];
+  #first = 0;
+  readonly #parked = new Map<LivePeer, Push[]>();
+  #parkedCount = 0;
 
   /** Pushes that wait only for our line. */
   get length(): number {
-    return this.items.length - this.first;
+    return this.#items.length - this.#first;
   }
 
   add(push: Push): void {
-    if (this.length + this.parkedCount < MAX_PUSHES) this.items.push(push);
+    if (this.length + this.#parkedCount < MAX_PUSHES) this.#items.push(push);
   }
 
   /** The first push that `isUseful` and whose peer isn't full, after dropping useless ones before it; null without one. */
   head(isUseful: (push: Push) => boolean, isFull: (peer: LivePeer) => boolean): Push | null {
-    for (let push = this.items[this.first]; push !== undefined; push = this.items[this.first]) {
+    for (let push = this.#items[this.#first]; push !== undefined; push = this.#items[this.#first]) {
       if (isUseful(push)) {
         if (!isFull(push.peer)) return push;
-        this.park(push);
+        this.#park(push);
       }
       this.drop();
     }
@@ -45,31 +45,31 @@ export class PushQueue {
 
   /** Removes the first push. */
   drop(): void {
-    this.first++;
-    if (this.first < 256 && this.first < this.items.length) return;
-    this.items = this.items.slice(this.first);
-    this.first = 0;
+    this.#first++;
+    if (this.#first < 256 && this.#first < this.#items.length) return;
+    this.#items = this.#items.slice(this.#first);
+    this.#first = 0;
   }
 
   /** `peer` can take blocks again: those that waited for it go first, because they are the oldest. */
   resume(peer: LivePeer): void {
-    const waiting = this.parked.get(peer);
+    const waiting = this.#parked.get(peer);
     if (waiting === undefined) return;
     this.forget(peer);
-    this.items = [...waiting, ...this.items.slice(this.first)];
-    this.first = 0;
+    this.#items = [...waiting, ...this.#items.slice(this.#first)];
+    this.#first = 0;
   }
 
   /** Drops the blocks that wait separately for `peer`. */
   forget(peer: LivePeer): void {
-    this.parkedCount -= this.parked.get(peer)?.length ?? 0;
-    this.parked.delete(peer);
+    this.#parkedCount -= this.#parked.get(peer)?.length ?? 0;
+    this.#parked.delete(peer);
   }
 
-  private park(push: Push): void {
-    const waiting = this.parked.get(push.peer);
-    if (waiting === undefined) this.parked.set(push.peer, [push]);
+  #park(push: Push): void {
+    const waiting = this.#parked.get(push.peer);
+    if (waiting === undefined) this.#parked.set(push.peer, [push]);
     else waiting.push(push);
-    this.parkedCount++;
+    this.#parkedCount++;
   }
 }

@@ -11,24 +11,25 @@ import type { Uploader } from "./uploader.ts";
 
 /** Responds to subscriptions and passes blocks on to children. */
 export class Serving {
-  private readonly view: NodeView;
-  private readonly children: Children;
-  private readonly uploader: Uploader;
-  private readonly announcer: Announcer;
+  readonly #view: NodeView;
+  readonly #children: Children;
+  readonly #uploader: Uploader;
+  readonly #announcer: Announcer;
   /** Source: recent blocks that came before there was any branch. */
-  private readonly early = new Set<number>();
+  readonly #early = new Set<number>();
 
   constructor(view: NodeView, children: Children, uploader: Uploader, announcer: Announcer) {
-    this.view = view;
-    this.children = children;
-    this.uploader = uploader;
-    this.announcer = announcer;
+    this.#view = view;
+    this.#children = children;
+    this.#uploader = uploader;
+    this.#announcer = announcer;
   }
 
   /** `peer` asks for the substreams of `mask`, of pieces from `from` on. */
   subscribed(peer: LivePeer, mask: number, from: number, nowMs: number): void {
-    const { children, uploader } = this;
-    const { window } = this.view;
+    const children = this.#children;
+    const uploader = this.#uploader;
+    const { window } = this.#view;
     const { accepted, displaced } = window.newest === null
       ? { accepted: 0, displaced: [] }
       : children.accept(peer, mask, nowMs);
@@ -37,39 +38,39 @@ export class Serving {
     }
     const refused = mask & ~accepted;
     if (refused !== 0) {
-      this.announcer.answer(peer, nowMs);
+      this.#announcer.answer(peer, nowMs);
       const reason = window.newest === null ? UnsubscribeReason.empty : UnsubscribeReason.full;
       peer.send({ type: "unsubscribe", mask: refused, reason });
     }
     if (accepted === 0) return;
-    this.catchUp(peer, accepted, from, nowMs);
+    this.#catchUp(peer, accepted, from, nowMs);
     uploader.pump(nowMs);
   }
 
   /** `peer` gets nothing more of the substreams of `mask`. */
   refuse(peer: LivePeer, mask: number): void {
-    this.children.drop(peer, mask);
+    this.#children.drop(peer, mask);
     peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full });
   }
 
   /** Passes a block on to the children of its substream; not back to `from`, which sent it. */
   passOn(entry: PieceEntry, block: number, from: LivePeer | null, peers: Iterable<LivePeer>, nowMs: number): void {
-    const bit = 1 << this.view.substreamOf(entry.seq, block);
+    const bit = 1 << this.#view.substreamOf(entry.seq, block);
     for (const peer of peers) {
       if ((peer.pushMask & bit) === 0 || peer === from) continue;
-      this.uploader.push(peer, entry, block, bit, this.passesOn(peer), nowMs);
+      this.#uploader.push(peer, entry, block, bit, this.#passesOn(peer), nowMs);
     }
-    if (this.view.isSource && this.children.hasPlaces) this.noteEarly(entry.seq, block);
+    if (this.#view.isSource && this.#children.hasPlaces) this.#noteEarly(entry.seq, block);
   }
 
-  private get catchUpPieces(): number {
-    return this.view.rate.pieces(POLICY.catchUpMs, POLICY.leastCatchUpPieces);
+  get #catchUpPieces(): number {
+    return this.#view.rate.pieces(POLICY.catchUpMs, POLICY.leastCatchUpPieces);
   }
 
-  private noteEarly(seq: number, block: number): void {
-    this.early.add(blockKey(seq, block));
-    const oldest = blockKey(seq - this.catchUpPieces, 0);
-    for (const key of this.early) if (key < oldest) this.early.delete(key);
+  #noteEarly(seq: number, block: number): void {
+    this.#early.add(blockKey(seq, block));
+    const oldest = blockKey(seq - this.#catchUpPieces, 0);
+    for (const key of this.#early) if (key < oldest) this.#early.delete(key);
   }
 
   /**
@@ -77,35 +78,35 @@ export class Serving {
    * more.
    */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
-    const { children } = this;
+    const children = this.#children;
     for (const [peer, mask] of [...children.tick(nowMs), ...children.excess(nowMs)]) {
       peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full });
     }
-    const { flight } = this.uploader;
+    const { flight } = this.#uploader;
     for (const peer of peers) {
       const isStalled = peer.childMask !== 0 && flight.stalledMs(peer, nowMs) >= POLICY.childStalledMs;
       if (isStalled) this.refuse(peer, peer.childMask);
     }
   }
 
-  private catchUp(peer: LivePeer, mask: number, from: number, nowMs: number): void {
-    const { uploader } = this;
-    const { window } = this.view;
+  #catchUp(peer: LivePeer, mask: number, from: number, nowMs: number): void {
+    const uploader = this.#uploader;
+    const { window } = this.#view;
     // Older pieces leave after the pushes to all children. With a queue of this length they would come too late.
     if (uploader.pushDelayMs >= POLICY.catchUpBelowMs) return;
     const newest = window.newest!.seq;
     // The stream began again.
     peer.caughtUp.forEach((seq, substream) => seq > newest && (peer.caughtUp[substream] = -1));
-    for (let seq = Math.max(from, newest - this.catchUpPieces); seq <= newest; seq++) {
+    for (let seq = Math.max(from, newest - this.#catchUpPieces); seq <= newest; seq++) {
       const entry = window.get(seq);
       if (entry?.header == null || peer.has(seq)) continue;
       for (let block = 0; block < entry.blocks.length; block++) {
-        const substream = this.view.substreamOf(seq, block);
+        const substream = this.#view.substreamOf(seq, block);
         const bit = 1 << substream;
         if ((mask & bit) === 0 || seq <= peer.caughtUp[substream]! || !isStored(entry.blocks[block])) continue;
         // It came before there was any branch, so a whole branch waits for it.
-        if (this.early.has(blockKey(seq, block))) {
-          uploader.push(peer, entry, block, bit, this.passesOn(peer), nowMs);
+        if (this.#early.has(blockKey(seq, block))) {
+          uploader.push(peer, entry, block, bit, this.#passesOn(peer), nowMs);
         } else uploader.catchUp(peer, entry, block, bit, nowMs);
       }
     }
@@ -114,7 +115,7 @@ export class Serving {
     }
   }
 
-  private passesOn(peer: LivePeer): boolean {
-    return (peer.upBytesPerS ?? 0) >= POLICY.relayShare * this.view.rate.bytesPerS;
+  #passesOn(peer: LivePeer): boolean {
+    return (peer.upBytesPerS ?? 0) >= POLICY.relayShare * this.#view.rate.bytesPerS;
   }
 }

@@ -8,10 +8,10 @@ import { POLICY } from "./policy.ts";
 
 /** Marks pieces of a window as seen. */
 export class Sightings {
-  private readonly view: NodeView;
+  readonly #view: NodeView;
 
   constructor(view: NodeView) {
-    this.view = view;
+    this.#view = view;
   }
 
   /** `peer` sent a WINDOW. Throws `protocol_violation` when no member could have sent so many. */
@@ -21,34 +21,34 @@ export class Sightings {
       throw new MillraceError("protocol_violation", "a flood of WINDOWs");
     }
     peer.setWindow(message);
-    const { newest } = this.view.window;
+    const { newest } = this.#view.window;
     if (newest === null) return;
     peer.lagPieces += (Math.max(0, newest.seq - peer.newestSeq) - peer.lagPieces) * 0.3;
-    if (!peer.unread) this.read(peer, nowMs);
-    else this.view.counters.skippedWindows++;
+    if (!peer.unread) this.#read(peer, nowMs);
+    else this.#view.counters.skippedWindows++;
   }
 
   /** Reads the WINDOWs that were deferred. The last WINDOW of a peer replaces all earlier ones. */
   tick(nowMs: number): void {
-    for (const peer of this.view.peers) if (peer.unread) this.read(peer, nowMs);
+    for (const peer of this.#view.peers) if (peer.unread) this.#read(peer, nowMs);
   }
 
   /** Marks all pieces again: the member now looks for a different stream. */
   noteAll(nowMs: number): void {
-    for (const peer of this.view.peers) {
+    for (const peer of this.#view.peers) {
       peer.noted = null;
-      this.note(peer, nowMs);
+      this.#note(peer, nowMs);
     }
   }
 
-  private read(peer: LivePeer, nowMs: number): void {
+  #read(peer: LivePeer, nowMs: number): void {
     peer.unread = !peer.windowBucket.take(nowMs);
-    if (!peer.unread) this.note(peer, nowMs);
+    if (!peer.unread) this.#note(peer, nowMs);
   }
 
   /** Marks the pieces that we lack and that the last WINDOW of `peer` reports, but the one before it did not. */
-  private note(peer: LivePeer, nowMs: number): void {
-    const { window, peers, rate } = this.view;
+  #note(peer: LivePeer, nowMs: number): void {
+    const { window, peers, rate } = this.#view;
     const told = peer.window;
     if (window.newest === null || told === null || told.epoch !== window.epoch) return;
     const before = peer.noted;

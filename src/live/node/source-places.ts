@@ -44,42 +44,42 @@ export type Entry = { readonly isTrial: true } | { readonly isTrial: false; read
 
 /** The places at a source. */
 export class SourcePlaces {
-  private readonly options: SourcePlacesOptions;
-  private readonly standings = new WeakMap<LivePeer, Standing>();
+  readonly #options: SourcePlacesOptions;
+  readonly #standings = new WeakMap<LivePeer, Standing>();
 
   constructor(options: SourcePlacesOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   /** The secret tag of `peer`, which goes into the paths that are reported to it. */
   tagOf(peer: LivePeer): Mark {
-    return this.standing(peer).tag;
+    return this.#standing(peer).tag;
   }
 
   /** True when others are fed on `substream` through `peer`. */
   isVouched(peer: LivePeer, substream: number, nowMs: number): boolean {
-    return this.isShown(peer, substream, nowMs) && (this.standing(peer).isSolidMask & (1 << substream)) !== 0;
+    return this.#isShown(peer, substream, nowMs) && (this.#standing(peer).isSolidMask & (1 << substream)) !== 0;
   }
 
   /** True when a neighbour showed its tag lately. */
-  private isShown(peer: LivePeer, substream: number, nowMs: number): boolean {
-    return nowMs - this.standing(peer).vouchedMs[substream]! < POLICY.vouchedMs;
+  #isShown(peer: LivePeer, substream: number, nowMs: number): boolean {
+    return nowMs - this.#standing(peer).vouchedMs[substream]! < POLICY.vouchedMs;
   }
 
   /** True when a child had time enough to be of use; those through whom some are fed, but too few, have longer. */
-  private isSettled(peer: LivePeer, substream: number, nowMs: number): boolean {
+  #isSettled(peer: LivePeer, substream: number, nowMs: number): boolean {
     const lastedMs = nowMs - peer.childSinceMs[substream]!;
-    return lastedMs >= (this.isShown(peer, substream, nowMs) ? POLICY.longTrialMs : POLICY.trialMs);
+    return lastedMs >= (this.#isShown(peer, substream, nowMs) ? POLICY.longTrialMs : POLICY.trialMs);
   }
 
   /** True when `peer` has this place on trial. */
   isOnTrial(peer: LivePeer, substream: number): boolean {
-    return (this.standing(peer).trialMask & (1 << substream)) !== 0;
+    return (this.#standing(peer).trialMask & (1 << substream)) !== 0;
   }
 
   /** `peer` lost or left the places of `mask`. */
   left(peer: LivePeer, mask: number): void {
-    const standing = this.standing(peer);
+    const standing = this.#standing(peer);
     standing.trialMask &= ~mask;
     standing.vouchedSinceMs.forEach((_, substream, since) =>
       (mask & (1 << substream)) !== 0 && (since[substream] = Infinity)
@@ -88,29 +88,29 @@ export class SourcePlaces {
 
   /** How `peer` can have a place on `substream`; null when it can't. */
   entry(peer: LivePeer, substream: number, nowMs: number): Entry | null {
-    const up = this.options.upOf(peer);
+    const up = this.#options.upOf(peer);
     if (nowMs < peer.barredUntilMs) return null;
-    const idle = this.idlest(substream, nowMs);
-    const isDoubtful = this.unvouched(peer, nowMs) >= POLICY.unvouchedPlaces;
+    const idle = this.#idlest(substream, nowMs);
+    const isDoubtful = this.#unvouched(peer, nowMs) >= POLICY.unvouchedPlaces;
     // While few members are there nobody is vouched for: one that claims much would take all places from those that came first.
     const mayTakeIdle = idle !== null && up >= idle.leastUp &&
-      (!isDoubtful || this.options.upOf(idle.child) < this.options.leastUpBytesPerS());
+      (!isDoubtful || this.#options.upOf(idle.child) < this.#options.leastUpBytesPerS());
     if (mayTakeIdle) return { isTrial: false, victim: idle.child };
     // Nobody takes a useful place before it has shown that it is worth one.
     if (isDoubtful) return null;
-    const weakest = this.replaceable(substream, nowMs);
-    if (weakest === undefined || up < this.upToReplace(weakest)) return null;
-    if (weakest !== null && this.vouchedCount(substream, nowMs) > 1) return { isTrial: false, victim: weakest };
-    return this.trials < POLICY.trials ? { isTrial: true } : null;
+    const weakest = this.#replaceable(substream, nowMs);
+    if (weakest === undefined || up < this.#upToReplace(weakest)) return null;
+    if (weakest !== null && this.#vouchedCount(substream, nowMs) > 1) return { isTrial: false, victim: weakest };
+    return this.#trials < POLICY.trials ? { isTrial: true } : null;
   }
 
   /** Least uplink with which a newcomer has a place on `substream`, bytes/s; `Infinity` when it has none. */
   leastUpFor(substream: number, nowMs: number): number {
-    const weakest = this.replaceable(substream, nowMs);
-    const isOpen = weakest !== undefined && (this.trials < POLICY.trials || this.vouchedCount(substream, nowMs) > 1);
+    const weakest = this.#replaceable(substream, nowMs);
+    const isOpen = weakest !== undefined && (this.#trials < POLICY.trials || this.#vouchedCount(substream, nowMs) > 1);
     return Math.min(
-      this.idlest(substream, nowMs)?.leastUp ?? Infinity,
-      isOpen ? this.upToReplace(weakest) : Infinity,
+      this.#idlest(substream, nowMs)?.leastUp ?? Infinity,
+      isOpen ? this.#upToReplace(weakest) : Infinity,
     );
   }
 
@@ -122,27 +122,27 @@ export class SourcePlaces {
     const { subnet } = peer;
     if (subnet === null) return false;
     let count = 0;
-    for (const child of this.childrenOf(substream)) {
+    for (const child of this.#childrenOf(substream)) {
       if (child === victim) continue;
       if (child.subnet !== subnet) return false;
       count++;
     }
-    return count > 0 && this.hasCandidateBeyond(subnet, substream);
+    return count > 0 && this.#hasCandidateBeyond(subnet, substream);
   }
 
   /** True when a neighbour of another network than `subnet` that can pass `substream` on is no child of it yet. */
-  private hasCandidateBeyond(subnet: string, substream: number): boolean {
-    const leastUp = this.options.leastUpBytesPerS();
-    for (const other of this.options.peers()) {
+  #hasCandidateBeyond(subnet: string, substream: number): boolean {
+    const leastUp = this.#options.leastUpBytesPerS();
+    for (const other of this.#options.peers()) {
       if (other.subnet === subnet || (other.childMask & (1 << substream)) !== 0) continue;
-      if (this.options.upOf(other) >= leastUp) return true;
+      if (this.#options.upOf(other) >= leastUp) return true;
     }
     return false;
   }
 
   /** `peer` has `substream` on trial now. */
   tried(peer: LivePeer, substream: number): void {
-    this.standing(peer).trialMask |= 1 << substream;
+    this.#standing(peer).trialMask |= 1 << substream;
   }
 
   /**
@@ -152,11 +152,11 @@ export class SourcePlaces {
   tick(nowMs: number): { won: [LivePeer, number, LivePeer | null][]; failed: [LivePeer, number][] } {
     const won: [LivePeer, number, LivePeer | null][] = [];
     const failed: [LivePeer, number][] = [];
-    this.observe(nowMs);
-    for (const peer of this.options.peers()) {
-      const standing = this.standing(peer);
+    this.#observe(nowMs);
+    for (const peer of this.#options.peers()) {
+      const standing = this.#standing(peer);
       let hasLapsed = false;
-      for (let substream = 0; substream < this.options.substreams; substream++) {
+      for (let substream = 0; substream < this.#options.substreams; substream++) {
         const bit = 1 << substream;
         if ((peer.childMask & bit) === 0) continue;
         const hadMs = standing.vouchedMs[substream]! - standing.vouchedSinceMs[substream]!;
@@ -167,27 +167,27 @@ export class SourcePlaces {
           hasLapsed ||= !isVouched && hadMs >= 0;
         } else if (isVouched && hadMs >= POLICY.provenMs) {
           standing.trialMask &= ~bit;
-          won.push([peer, substream, this.weakest(substream, nowMs, peer)]);
-        } else if (!isVouched && this.isSettled(peer, substream, nowMs)) {
+          won.push([peer, substream, this.#weakest(substream, nowMs, peer)]);
+        } else if (!isVouched && this.#isSettled(peer, substream, nowMs)) {
           standing.trialMask &= ~bit;
           noteFailedTrial(peer, nowMs);
           failed.push([peer, substream]);
         }
       }
       // Others were fed through it, and no longer are: it is tried again, but later.
-      if (hasLapsed && this.isIdle(peer, nowMs)) noteFailedTrial(peer, nowMs);
+      if (hasLapsed && this.#isIdle(peer, nowMs)) noteFailedTrial(peer, nowMs);
     }
     return { won, failed };
   }
 
   /** Notes which tags the paths of neighbours show. */
-  private observe(nowMs: number): void {
-    const { peers, substreams } = this.options;
-    const reached = this.reachedMask(nowMs);
+  #observe(nowMs: number): void {
+    const { peers, substreams } = this.#options;
+    const reached = this.#reachedMask(nowMs);
     const most = new Uint16Array(substreams);
     for (const child of peers()) {
       if (child.childMask === 0) continue;
-      const { tag, vouchedMs, vouchers } = this.standing(child);
+      const { tag, vouchedMs, vouchers } = this.#standing(child);
       vouchers.fill(0);
       for (const other of peers()) {
         const { place } = other;
@@ -203,7 +203,7 @@ export class SourcePlaces {
     }
     // A group of liars can vouch for its own, but only as many as it is.
     for (const child of peers()) {
-      const standing = this.standing(child);
+      const standing = this.#standing(child);
       standing.isSolidMask = standing.vouchers.reduce(
         (mask, count, substream) => mask | (count * POLICY.voucherShare < most[substream]! ? 0 : 1 << substream),
         0,
@@ -215,8 +215,8 @@ export class SourcePlaces {
    * Substreams that reach enough of the neighbours. Liars can vouch for one another, but they can't hide that the other
    * members get nothing.
    */
-  private reachedMask(nowMs: number): number {
-    const { peers, substreams } = this.options;
+  #reachedMask(nowMs: number): number {
+    const { peers, substreams } = this.#options;
     const fed = new Array<number>(substreams).fill(0);
     let judges = 0;
     for (const { place, connectedMs } of peers()) {
@@ -234,25 +234,25 @@ export class SourcePlaces {
   }
 
   /** True when nobody is fed through `peer` on any of its substreams. */
-  private isIdle(peer: LivePeer, nowMs: number): boolean {
-    return this.standing(peer).vouchedMs.every((ms) => nowMs - ms >= POLICY.vouchedMs);
+  #isIdle(peer: LivePeer, nowMs: number): boolean {
+    return this.#standing(peer).vouchedMs.every((ms) => nowMs - ms >= POLICY.vouchedMs);
   }
 
   /**
    * The most easily replaced child through which nobody is fed, and the uplink that replaces it: little once the child
    * has had time enough to be of use, otherwise more than it reports itself.
    */
-  private idlest(substream: number, nowMs: number): { child: LivePeer; leastUp: number } | null {
-    const isBusy = this.options.pushDelayMs() > POLICY.displaceBelowMs;
+  #idlest(substream: number, nowMs: number): { child: LivePeer; leastUp: number } | null {
+    const isBusy = this.#options.pushDelayMs() > POLICY.displaceBelowMs;
     let found: { child: LivePeer; leastUp: number } | null = null;
-    for (const child of this.childrenOf(substream)) {
+    for (const child of this.#childrenOf(substream)) {
       if (this.isVouched(child, substream, nowMs)) continue;
-      const up = this.options.upOf(child);
+      const up = this.#options.upOf(child);
       const sinceMs = nowMs - child.childSinceMs[substream]!;
-      const isSettled = this.isSettled(child, substream, nowMs);
+      const isSettled = this.#isSettled(child, substream, nowMs);
       if (isBusy && !isSettled) continue;
       const leastUp = isSettled
-        ? Math.min(up, this.options.leastUpBytesPerS())
+        ? Math.min(up, this.#options.leastUpBytesPerS())
         : (sinceMs < POLICY.tenureMs ? POLICY.manyTimes : POLICY.strongerBy) * up;
       if (found === null || leastUp < found.leastUp) found = { child, leastUp };
     }
@@ -263,71 +263,71 @@ export class SourcePlaces {
    * The child that a stronger member replaces. null: there is no child; undefined: moving children would lengthen a
    * queue.
    */
-  private replaceable(substream: number, nowMs: number): LivePeer | null | undefined {
-    return this.options.pushDelayMs() > POLICY.displaceBelowMs ? undefined : this.weakest(substream, nowMs);
+  #replaceable(substream: number, nowMs: number): LivePeer | null | undefined {
+    return this.#options.pushDelayMs() > POLICY.displaceBelowMs ? undefined : this.#weakest(substream, nowMs);
   }
 
-  private upToReplace(weakest: LivePeer | null): number {
-    const { upOf, leastUpBytesPerS } = this.options;
+  #upToReplace(weakest: LivePeer | null): number {
+    const { upOf, leastUpBytesPerS } = this.#options;
     return Math.max(leastUpBytesPerS(), weakest === null ? 0 : POLICY.strongerBy * upOf(weakest));
   }
 
   /**
    * The child with the weakest claim to its place, without those on trial: unvouched before vouched, then by uplink.
    */
-  private weakest(substream: number, nowMs: number, except: LivePeer | null = null): LivePeer | null {
+  #weakest(substream: number, nowMs: number, except: LivePeer | null = null): LivePeer | null {
     let found: LivePeer | null = null;
     let least = Infinity;
-    for (const child of this.childrenOf(substream)) {
+    for (const child of this.#childrenOf(substream)) {
       if (child === except || this.isOnTrial(child, substream)) continue;
-      const worth = this.options.upOf(child) + (this.isVouched(child, substream, nowMs) ? 1e12 : 0);
+      const worth = this.#options.upOf(child) + (this.isVouched(child, substream, nowMs) ? 1e12 : 0);
       if (worth < least) [found, least] = [child, worth];
     }
     return found;
   }
 
   /** Places of `peer` that nobody vouches for. */
-  private unvouched(peer: LivePeer, nowMs: number): number {
+  #unvouched(peer: LivePeer, nowMs: number): number {
     let count = 0;
-    for (let substream = 0; substream < this.options.substreams; substream++) {
+    for (let substream = 0; substream < this.#options.substreams; substream++) {
       if ((peer.childMask & (1 << substream)) !== 0 && !this.isVouched(peer, substream, nowMs)) count++;
     }
     return count;
   }
 
   /** Children on `substream` through which others are fed. */
-  private vouchedCount(substream: number, nowMs: number): number {
+  #vouchedCount(substream: number, nowMs: number): number {
     let count = 0;
-    for (const child of this.childrenOf(substream)) if (this.isVouched(child, substream, nowMs)) count++;
+    for (const child of this.#childrenOf(substream)) if (this.isVouched(child, substream, nowMs)) count++;
     return count;
   }
 
-  private get trials(): number {
+  get #trials(): number {
     let count = 0;
-    for (const peer of this.options.peers()) {
-      for (let mask = this.standing(peer).trialMask; mask !== 0; mask &= mask - 1) count++;
+    for (const peer of this.#options.peers()) {
+      for (let mask = this.#standing(peer).trialMask; mask !== 0; mask &= mask - 1) count++;
     }
     return count;
   }
 
-  private *childrenOf(substream: number): Iterable<LivePeer> {
-    for (const peer of this.options.peers()) if ((peer.childMask & (1 << substream)) !== 0) yield peer;
+  *#childrenOf(substream: number): Iterable<LivePeer> {
+    for (const peer of this.#options.peers()) if ((peer.childMask & (1 << substream)) !== 0) yield peer;
   }
 
-  private standing(peer: LivePeer): Standing {
-    let standing = this.standings.get(peer);
+  #standing(peer: LivePeer): Standing {
+    let standing = this.#standings.get(peer);
     if (standing === undefined) {
-      const vouchedMs = new Float64Array(this.options.substreams).fill(-Infinity);
-      const vouchedSinceMs = new Float64Array(this.options.substreams).fill(Infinity);
+      const vouchedMs = new Float64Array(this.#options.substreams).fill(-Infinity);
+      const vouchedSinceMs = new Float64Array(this.#options.substreams).fill(Infinity);
       standing = {
-        tag: newTag(this.options.random),
+        tag: newTag(this.#options.random),
         vouchedMs,
         vouchedSinceMs,
-        vouchers: new Uint16Array(this.options.substreams),
+        vouchers: new Uint16Array(this.#options.substreams),
         isSolidMask: 0xff,
         trialMask: 0,
       };
-      this.standings.set(peer, standing);
+      this.#standings.set(peer, standing);
     }
     return standing;
   }

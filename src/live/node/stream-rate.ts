@@ -26,49 +26,49 @@ interface Stretch {
 
 /** The rate of the stream in a window. */
 export class StreamRate {
-  private readonly window: PieceWindow;
-  private bytesPerMs: number;
-  private piecesPerMs: number;
-  private seenEpoch = -1;
-  private seenMs = -Infinity;
+  readonly #window: PieceWindow;
+  #bytesPerMs: number;
+  #piecesPerMs: number;
+  #seenEpoch = -1;
+  #seenMs = -Infinity;
 
   /** The rate in `told` is used until the headers in `window` show more. */
   constructor(window: PieceWindow, told: { readonly bytesPerS: number; readonly pieceLengthBytes: number }) {
-    this.window = window;
-    this.bytesPerMs = told.bytesPerS / 1000;
-    this.piecesPerMs = this.bytesPerMs / told.pieceLengthBytes;
+    this.#window = window;
+    this.#bytesPerMs = told.bytesPerS / 1000;
+    this.#piecesPerMs = this.#bytesPerMs / told.pieceLengthBytes;
   }
 
   /** Bytes per second. */
   get bytesPerS(): number {
-    this.renew();
-    return 1000 * this.bytesPerMs;
+    this.#renew();
+    return 1000 * this.#bytesPerMs;
   }
 
   /** Pieces that are made in `ms`, at least `least`. */
   pieces(ms: number, least: number): number {
-    this.renew();
-    return Math.max(least, Math.round(ms * this.piecesPerMs));
+    this.#renew();
+    return Math.max(least, Math.round(ms * this.#piecesPerMs));
   }
 
-  private renew(): void {
-    const { newest } = this.window;
+  #renew(): void {
+    const { newest } = this.#window;
     if (newest === null) return;
-    if (newest.epoch === this.seenEpoch && newest.timestampMs - this.seenMs < RENEW_MS) return;
-    this.seenEpoch = newest.epoch;
-    this.seenMs = newest.timestampMs;
-    const shown = this.measure();
+    if (newest.epoch === this.#seenEpoch && newest.timestampMs - this.#seenMs < RENEW_MS) return;
+    this.#seenEpoch = newest.epoch;
+    this.#seenMs = newest.timestampMs;
+    const shown = this.#measure();
     if (shown === null) return;
-    this.bytesPerMs = steady(this.bytesPerMs, shown.bytesPerMs);
-    this.piecesPerMs = steady(this.piecesPerMs, shown.piecesPerMs);
+    this.#bytesPerMs = steady(this.#bytesPerMs, shown.bytesPerMs);
+    this.#piecesPerMs = steady(this.#piecesPerMs, shown.piecesPerMs);
   }
 
   /**
    * Goes back from the newest header. A piece without a header counts as long as the mean of the others. Time in which
    * the broadcaster or its source was away does not count.
    */
-  private measure(): Stretch | null {
-    const { window } = this;
+  #measure(): Stretch | null {
+    const window = this.#window;
     let next = window.newest!;
     let [pieces, ms, bytes, known] = [0, 0, 0, 0];
     const stretches: Stretch[] = [];

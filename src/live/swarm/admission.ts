@@ -17,33 +17,33 @@ export const OUTGOING_PEERS = 4;
 
 /** Counts neighbours by subnet and direction. */
 export class PeerAdmission {
-  private readonly limit: number;
-  private readonly subnetLimit: number;
-  private readonly subnets = new Map<string, number>();
-  private readonly dialled = new Map<string, number>();
-  private incoming = 0;
-  private total = 0;
+  readonly #limit: number;
+  readonly #subnetLimit: number;
+  readonly #subnets = new Map<string, number>();
+  readonly #dialled = new Map<string, number>();
+  #incoming = 0;
+  #total = 0;
 
   /** `limit`: neighbours in all, more than four. */
   constructor(limit: number) {
-    this.limit = limit;
-    this.subnetLimit = Math.max(2, Math.floor(SUBNET_SHARE * limit));
+    this.#limit = limit;
+    this.#subnetLimit = Math.max(2, Math.floor(SUBNET_SHARE * limit));
   }
 
   /** Neighbours that we chose. */
   get outgoing(): number {
-    return this.total - this.incoming;
+    return this.#total - this.#incoming;
   }
 
   /** Places left for incoming connections, ignoring subnets. */
   get incomingRoom(): number {
-    return Math.min(this.limit - this.total, this.limit - OUTGOING_PEERS - this.incoming);
+    return Math.min(this.#limit - this.#total, this.#limit - OUTGOING_PEERS - this.#incoming);
   }
 
   /** A subnet that has room for fewer than `places` further neighbours, and that room; null when each has more. */
   crowdedSubnet(places: number): { readonly subnet: string; readonly room: number } | null {
-    for (const [subnet, count] of this.subnets) {
-      const room = this.subnetLimit - count;
+    for (const [subnet, count] of this.#subnets) {
+      const room = this.#subnetLimit - count;
       if (room < places) return { subnet, room };
     }
     return null;
@@ -57,28 +57,28 @@ export class PeerAdmission {
   /** True when there is a place for a neighbour. */
   allows(host: string, incoming: boolean): boolean {
     const subnet = subnetOf(host);
-    if (this.total >= this.limit || at(this.subnets, subnet) >= this.subnetLimit) return false;
-    return incoming ? this.incomingRoom > 0 : at(this.dialled, subnet) < SUBNET_DIALS;
+    if (this.#total >= this.#limit || at(this.#subnets, subnet) >= this.#subnetLimit) return false;
+    return incoming ? this.incomingRoom > 0 : at(this.#dialled, subnet) < SUBNET_DIALS;
   }
 
   /** Takes a place for a neighbour; false when there is none for it. */
   take(host: string, incoming: boolean): boolean {
     if (!this.allows(host, incoming)) return false;
-    this.count(host, incoming, 1);
+    this.#count(host, incoming, 1);
     return true;
   }
 
   /** Returns the place of a neighbour that `take` let in. */
   release(host: string, incoming: boolean): void {
-    this.count(host, incoming, -1);
+    this.#count(host, incoming, -1);
   }
 
-  private count(host: string, incoming: boolean, change: 1 | -1): void {
+  #count(host: string, incoming: boolean, change: 1 | -1): void {
     const subnet = subnetOf(host);
-    add(this.subnets, subnet, change);
-    if (incoming) this.incoming += change;
-    else add(this.dialled, subnet, change);
-    this.total += change;
+    add(this.#subnets, subnet, change);
+    if (incoming) this.#incoming += change;
+    else add(this.#dialled, subnet, change);
+    this.#total += change;
   }
 }
 

@@ -7,44 +7,44 @@ const MAX_PENDING = 64;
 
 /** A verifier that may still be under construction. */
 export class BoundedVerifier implements LiveVerifier {
-  private readonly verifier: Promise<LiveVerifier>;
-  private readonly congested: (value: boolean) => void;
-  private pending = 0;
-  private isFull = false;
+  readonly #verifier: Promise<LiveVerifier>;
+  readonly #congested: (value: boolean) => void;
+  #pending = 0;
+  #isFull = false;
 
   /** `congested`: stop (or resume) reading from peers. When `verifier` rejects, nothing is ever found genuine or false. */
   constructor(verifier: Promise<LiveVerifier>, congested: (value: boolean) => void) {
-    this.verifier = verifier;
-    this.congested = congested;
+    this.#verifier = verifier;
+    this.#congested = congested;
     verifier.catch(() => {});
   }
 
   header(header: PieceHeader, done: (genuine: boolean) => void): void {
-    this.run((verifier, finished) => verifier.header(header, finished), done);
+    this.#run((verifier, finished) => verifier.header(header, finished), done);
   }
 
   block(data: Uint8Array, hash: Uint8Array, done: (genuine: boolean) => void): void {
-    this.run((verifier, finished) => verifier.block(data, hash, finished), done);
+    this.#run((verifier, finished) => verifier.block(data, hash, finished), done);
   }
 
-  private run(
+  #run(
     check: (verifier: LiveVerifier, finished: (genuine: boolean) => void) => void,
     done: (genuine: boolean) => void,
   ): void {
-    this.pending++;
-    this.update();
+    this.#pending++;
+    this.#update();
     const finished = (genuine: boolean) => {
-      this.pending--;
-      this.update();
+      this.#pending--;
+      this.#update();
       done(genuine);
     };
-    this.verifier.then((verifier) => check(verifier, finished), () => {});
+    this.#verifier.then((verifier) => check(verifier, finished), () => {});
   }
 
-  private update(): void {
-    const isFull = this.isFull ? this.pending > MAX_PENDING / 2 : this.pending >= MAX_PENDING;
-    if (isFull === this.isFull) return;
-    this.isFull = isFull;
-    this.congested(isFull);
+  #update(): void {
+    const isFull = this.#isFull ? this.#pending > MAX_PENDING / 2 : this.#pending >= MAX_PENDING;
+    if (isFull === this.#isFull) return;
+    this.#isFull = isFull;
+    this.#congested(isFull);
   }
 }

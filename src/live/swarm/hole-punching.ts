@@ -57,36 +57,36 @@ interface Introducer {
 
 /** Hole punching of one swarm. */
 export class HolePunching {
-  private readonly swarm: PunchingSwarm;
-  private readonly introducers = new Map<LiveSession, Introducer>();
-  private readonly timers = new Set<Timer>();
-  private readonly ending = new AbortController();
-  private attempts = 0;
-  private failures = 0;
-  private futileUntilMs = -Infinity;
+  readonly #swarm: PunchingSwarm;
+  readonly #introducers = new Map<LiveSession, Introducer>();
+  readonly #timers = new Set<Timer>();
+  readonly #ending = new AbortController();
+  #attempts = 0;
+  #failures = 0;
+  #futileUntilMs = -Infinity;
 
   constructor(swarm: PunchingSwarm) {
-    this.swarm = swarm;
+    this.#swarm = swarm;
   }
 
   /** A member joined. */
   joined(session: LiveSession): void {
-    const creditMs = this.swarm.clock.monotonic();
-    this.introducers.set(session, { isAsked: false, credit: PROBE_BURST, creditMs, probedMs: [] });
+    const creditMs = this.#swarm.clock.monotonic();
+    this.#introducers.set(session, { isAsked: false, credit: PROBE_BURST, creditMs, probedMs: [] });
     this.seek();
   }
 
   /** A connection ended. */
   left(session: LiveSession): void {
-    this.introducers.delete(session);
+    this.#introducers.delete(session);
   }
 
   /** Tells open neighbours whether others are wanted. Call it about every second. */
   seek(): void {
-    const { swarm } = this;
+    const swarm = this.#swarm;
     const isWanted = swarm.reach() !== "open" && swarm.count < ENOUGH_NEIGHBOURS &&
-      swarm.clock.monotonic() >= this.futileUntilMs;
-    for (const [session, introducer] of this.introducers) {
+      swarm.clock.monotonic() >= this.#futileUntilMs;
+    for (const [session, introducer] of this.#introducers) {
       if (introducer.isAsked === isWanted || (isWanted && session.reach !== "open")) continue;
       introducer.isAsked = isWanted;
       session.link?.sendLive(encodePunchMessage({ type: "seek", isWanted }));
@@ -95,21 +95,21 @@ export class HolePunching {
 
   /** An introducer says something. Messages that were not asked for are ignored. */
   message(session: LiveSession, message: PunchMessage): void {
-    const introducer = this.introducers.get(session);
+    const introducer = this.#introducers.get(session);
     if (introducer === undefined) return;
-    if (message.type === "probe") this.show(session, introducer, message.token, message.port);
-    else if (message.type === "punch") void this.punch(session, introducer, message);
+    if (message.type === "probe") this.#show(session, introducer, message.token, message.port);
+    else if (message.type === "punch") void this.#punch(session, introducer, message);
   }
 
   close(): void {
-    this.ending.abort();
-    for (const timer of this.timers) timer.cancel();
-    this.timers.clear();
-    this.introducers.clear();
+    this.#ending.abort();
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers.clear();
+    this.#introducers.clear();
   }
 
-  private show(session: LiveSession, introducer: Introducer, token: Uint8Array, port: number): void {
-    const { clock, rule, utp } = this.swarm;
+  #show(session: LiveSession, introducer: Introducer, token: Uint8Array, port: number): void {
+    const { clock, rule, utp } = this.#swarm;
     const nowMs = clock.monotonic();
     const address = { host: hostKey(session.link!.remote.host), port };
     const earnedMs = nowMs - introducer.creditMs;
@@ -121,38 +121,38 @@ export class HolePunching {
     if (introducer.probedMs.length > PROBE_BURST) introducer.probedMs.shift();
     for (const delayMs of SHOW_AT_MS) {
       const timer = clock.setTimeout(() => {
-        this.timers.delete(timer);
+        this.#timers.delete(timer);
         utp.show(token, address).catch(() => {}); // without UDP there is nothing to show
       }, delayMs);
-      this.timers.add(timer);
+      this.#timers.add(timer);
     }
   }
 
-  private async punch(
+  async #punch(
     session: LiveSession,
     introducer: Introducer,
     { token, isInitiator, peerId, address }: Extract<PunchMessage, { type: "punch" }>,
   ): Promise<void> {
-    const { clock, rule, utp } = this.swarm;
+    const { clock, rule, utp } = this.#swarm;
     const probedMs = introducer.probedMs.shift();
     if (probedMs === undefined || clock.monotonic() - probedMs > PROBE_VALID_MS) return;
-    if (this.attempts >= MAX_ATTEMPTS || !rule.allows(address, "pex", session.host)) return;
-    if (!this.swarm.wants(address.host, peerId)) return;
-    this.attempts++;
-    const limit = deadline(clock, ATTEMPT_MS, this.ending.signal);
+    if (this.#attempts >= MAX_ATTEMPTS || !rule.allows(address, "pex", session.host)) return;
+    if (!this.#swarm.wants(address.host, peerId)) return;
+    this.#attempts++;
+    const limit = deadline(clock, ATTEMPT_MS, this.#ending.signal);
     try {
       const connection = await utp.punch({ token, isInitiator, address, signal: limit.signal });
-      this.failures = 0;
-      if (this.ending.signal.aborted) connection.abort();
-      else this.swarm.met(connection, isInitiator);
+      this.#failures = 0;
+      if (this.#ending.signal.aborted) connection.abort();
+      else this.#swarm.met(connection, isInitiator);
     } catch {
-      if (++this.failures >= FUTILE_AFTER) {
-        this.failures = 0;
-        this.futileUntilMs = clock.monotonic() + FUTILE_MS;
+      if (++this.#failures >= FUTILE_AFTER) {
+        this.#failures = 0;
+        this.#futileUntilMs = clock.monotonic() + FUTILE_MS;
       }
     } finally {
       limit.cancel();
-      this.attempts--;
+      this.#attempts--;
     }
   }
 }

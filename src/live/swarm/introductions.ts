@@ -42,60 +42,60 @@ interface Seeker {
 
 /** The introductions of one swarm. */
 export class Introductions {
-  private readonly swarm: IntroducingSwarm;
-  private readonly seekers = new Map<LiveSession, Seeker>();
-  private readonly ending = new AbortController();
-  private running = 0;
-  private silent = 0;
-  private deafUntilMs = -Infinity;
+  readonly #swarm: IntroducingSwarm;
+  readonly #seekers = new Map<LiveSession, Seeker>();
+  readonly #ending = new AbortController();
+  #running = 0;
+  #silent = 0;
+  #deafUntilMs = -Infinity;
 
   constructor(swarm: IntroducingSwarm) {
-    this.swarm = swarm;
+    this.#swarm = swarm;
   }
 
   /** A neighbour wants to meet others, or has enough of them. */
   sought(session: LiveSession, isWanted: boolean): void {
-    if (!isWanted) this.seekers.delete(session);
-    else if (!this.seekers.has(session)) this.seekers.set(session, { met: new Set(), isBusy: false, unseen: 0 });
+    if (!isWanted) this.#seekers.delete(session);
+    else if (!this.#seekers.has(session)) this.#seekers.set(session, { met: new Set(), isBusy: false, unseen: 0 });
   }
 
   /** A connection ended. */
   left(session: LiveSession): void {
-    this.seekers.delete(session);
-    for (const { met } of this.seekers.values()) met.delete(session);
+    this.#seekers.delete(session);
+    for (const { met } of this.#seekers.values()) met.delete(session);
   }
 
   /** Begins introductions that are possible. Call it when somebody seeks, and about every second. */
   arrange(): void {
-    if (this.swarm.reach() === "closed" || this.swarm.clock.monotonic() < this.deafUntilMs) return;
-    const free = [...this.seekers].filter(([, { isBusy, unseen }]) => !isBusy && unseen < MAX_UNSEEN);
+    if (this.#swarm.reach() === "closed" || this.#swarm.clock.monotonic() < this.#deafUntilMs) return;
+    const free = [...this.#seekers].filter(([, { isBusy, unseen }]) => !isBusy && unseen < MAX_UNSEEN);
     // Members that met the fewest come first.
     free.sort(([, a], [, b]) => a.met.size - b.met.size);
     for (const [a, seekerA] of free) {
-      if (this.running >= MAX_RUNNING) return;
+      if (this.#running >= MAX_RUNNING) return;
       if (seekerA.isBusy) continue;
       const match = free.find(([b, { isBusy }]) => {
         return b !== a && !isBusy && !seekerA.met.has(b) && hostOf(a) !== hostOf(b);
       });
-      if (match !== undefined) void this.introduce([a, seekerA], match);
+      if (match !== undefined) void this.#introduce([a, seekerA], match);
     }
   }
 
   close(): void {
-    this.ending.abort();
-    this.seekers.clear();
+    this.#ending.abort();
+    this.#seekers.clear();
   }
 
-  private async introduce(...pair: [LiveSession, Seeker][]): Promise<void> {
+  async #introduce(...pair: [LiveSession, Seeker][]): Promise<void> {
     const [[a, seekerA], [b, seekerB]] = pair as [[LiveSession, Seeker], [LiveSession, Seeker]];
     seekerA.isBusy = seekerB.isBusy = true;
-    this.running++;
-    const limit = deadline(this.swarm.clock, PROBE_TIMEOUT_MS, this.ending.signal);
+    this.#running++;
+    const limit = deadline(this.#swarm.clock, PROBE_TIMEOUT_MS, this.#ending.signal);
     try {
-      const port = await this.swarm.utpPort().catch(() => null);
-      if (port === null) return void (this.deafUntilMs = this.swarm.clock.monotonic() + DEAF_MS);
-      const [seenA, seenB] = await Promise.all([a, b].map((session) => this.probe(session, port, limit.signal)));
-      this.judge([[seekerA, seenA!], [seekerB, seenB!]]);
+      const port = await this.#swarm.utpPort().catch(() => null);
+      if (port === null) return void (this.#deafUntilMs = this.#swarm.clock.monotonic() + DEAF_MS);
+      const [seenA, seenB] = await Promise.all([a, b].map((session) => this.#probe(session, port, limit.signal)));
+      this.#judge([[seekerA, seenA!], [seekerB, seenB!]]);
       if (seenA == null || seenB == null || !a.isReady || !b.isReady) return;
       seekerA.met.add(b);
       seekerB.met.add(a);
@@ -108,7 +108,7 @@ export class Introductions {
       tell(b, a, seenA, false);
     } finally {
       limit.cancel();
-      this.running--;
+      this.#running--;
       seekerA.isBusy = seekerB.isBusy = false;
     }
   }
@@ -117,8 +117,8 @@ export class Introductions {
    * The address from which the neighbour's datagrams come; null when none comes. They must come from the host of its
    * connection, so that it can name no other.
    */
-  private async probe(session: LiveSession, port: number, signal: AbortSignal): Promise<SocketAddress | null> {
-    const { utp } = this.swarm;
+  async #probe(session: LiveSession, port: number, signal: AbortSignal): Promise<SocketAddress | null> {
+    const { utp } = this.#swarm;
     const token = newToken();
     let stop: (() => void) | null = null;
     try {
@@ -135,12 +135,12 @@ export class Introductions {
     }
   }
 
-  private judge(results: readonly [Seeker, SocketAddress | null][]): void {
+  #judge(results: readonly [Seeker, SocketAddress | null][]): void {
     const isSeen = results.some(([, seen]) => seen !== null);
-    this.silent = isSeen ? 0 : this.silent + 1;
-    if (this.silent >= DEAF_AFTER) {
-      this.silent = 0;
-      this.deafUntilMs = this.swarm.clock.monotonic() + DEAF_MS;
+    this.#silent = isSeen ? 0 : this.#silent + 1;
+    if (this.#silent >= DEAF_AFTER) {
+      this.#silent = 0;
+      this.#deafUntilMs = this.#swarm.clock.monotonic() + DEAF_MS;
     }
     // When neither sent anything, the fault may be ours.
     if (isSeen) { for (const [seeker, seen] of results) seeker.unseen = seen === null ? seeker.unseen + 1 : 0; }

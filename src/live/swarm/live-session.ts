@@ -29,7 +29,7 @@ export class LiveSession extends Neighbour<LiveNeighbours> implements PeerLinkHa
   reach: Reach;
   /** It came by hole punching: nobody can connect to its end. */
   isPunched = false;
-  private target: Uint8Array | null = null;
+  #target: Uint8Array | null = null;
 
   constructor(swarm: LiveNeighbours, id: number, host: string, address: KnownAddress | null) {
     super(swarm, id, host, address);
@@ -94,12 +94,12 @@ export class LiveSession extends Neighbour<LiveNeighbours> implements PeerLinkHa
   }
 
   blockTarget(_seq: number, _offset: number, length: number): Uint8Array | null {
-    return this.target = this.peer !== null && length <= BLOCK_BYTES ? new Uint8Array(length) : null;
+    return this.#target = this.peer !== null && length <= BLOCK_BYTES ? new Uint8Array(length) : null;
   }
 
   block(seq: number, offset: number, length: number): void {
-    const { target } = this;
-    this.target = null;
+    const target = this.#target;
+    this.#target = null;
     this.swarm.downloaded(this, length);
     if (this.peer !== null && target !== null) this.swarm.node.block(this.peer, seq, offset, target);
   }
@@ -125,40 +125,40 @@ export class LiveSession extends Neighbour<LiveNeighbours> implements PeerLinkHa
 
 /** A session as the node sees it. */
 class SessionLink implements LiveLink {
-  private readonly session: LiveSession;
-  private readonly swarm: LiveNeighbours;
-  private readonly link: PeerLink;
+  readonly #session: LiveSession;
+  readonly #swarm: LiveNeighbours;
+  readonly #link: PeerLink;
 
   constructor(session: LiveSession, swarm: LiveNeighbours) {
-    this.session = session;
-    this.swarm = swarm;
-    this.link = session.link!;
+    this.#session = session;
+    this.#swarm = swarm;
+    this.#link = session.link!;
   }
 
   send(message: Uint8Array): void {
-    this.link.sendLive(message);
+    this.#link.sendLive(message);
   }
 
   request(seq: number, offset: number, length: number): void {
-    this.link.request(seq, offset, length);
+    this.#link.request(seq, offset, length);
   }
 
   cancel(seq: number, offset: number, length: number): void {
-    this.link.cancel(seq, offset, length);
+    this.#link.cancel(seq, offset, length);
   }
 
   reject(seq: number, offset: number, length: number): void {
-    this.link.reject(seq, offset, length);
+    this.#link.reject(seq, offset, length);
   }
 
   piece(seq: number, offset: number, data: Uint8Array): void {
     // Encryption works in place, and other peers get the same bytes.
-    this.link.push(seq, offset, this.session.info!.encrypted ? data.slice() : data);
-    this.swarm.uploaded(data.length);
-    this.swarm.uplink.spend(data.length);
+    this.#link.push(seq, offset, this.#session.info!.encrypted ? data.slice() : data);
+    this.#swarm.uploaded(data.length);
+    this.#swarm.uplink.spend(data.length);
   }
 
   close(error: MillraceError | null): void {
-    this.session.drop(error ?? undefined);
+    this.#session.drop(error ?? undefined);
   }
 }

@@ -50,24 +50,24 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
   readonly uplink: Uplink;
   readonly offer: LiveOffer;
   readonly proofs: SourceProofs;
-  private readonly context: SwarmContext;
-  private readonly discovery: Announcing;
-  private readonly listeners = new Set<() => void>();
-  private trouble: string | null = null;
-  private timer: Timer;
-  private closing: Promise<void> | null = null;
-  private readonly ending = new AbortController();
+  readonly #context: SwarmContext;
+  readonly #discovery: Announcing;
+  readonly #listeners = new Set<() => void>();
+  #trouble: string | null = null;
+  #timer: Timer;
+  #closing: Promise<void> | null = null;
+  readonly #ending = new AbortController();
 
   constructor(options: LiveSwarmOptions) {
     const { context, metainfo, signer } = options;
     const role = signer === null ? "viewer" : "source";
     const { clock, log } = context.ports;
-    this.context = context;
+    this.#context = context;
     this.metainfo = metainfo;
     this.role = role;
     const verifier = CryptoVerifier.create(metainfo.publicKey, metainfo.infohash);
     verifier.catch((error) => {
-      this.trouble = String(error);
+      this.#trouble = String(error);
       log.log("warn", "a broadcast cannot be verified", { infohash: metainfo.infohashHex, error: String(error) });
     });
     const ownLimit = options.uploadLimitBytesPerSecond;
@@ -83,7 +83,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
       uplinkBytesPerS: limit < Infinity ? limit : null,
       gate: this.uplink,
       onPiece: () => {
-        for (const listener of [...this.listeners]) listener();
+        for (const listener of [...this.#listeners]) listener();
       },
     });
     this.offer = {
@@ -106,7 +106,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
     });
     this.peers = new LivePeers(context, this);
     this.peers.rule.joinedBy(options.servers);
-    this.discovery = new Announcing(context.discovery, {
+    this.#discovery = new Announcing(context.discovery, {
       infohash: metainfo.infohash,
       trackers: metainfo.trackers,
       servers: options.servers,
@@ -114,12 +114,12 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
       onPeer: (address, origin, source) => this.peers.learn(address, origin, source),
       state: () => ({
         uploadedBytes: this.peers.uploadRate.totalBytes,
-        downloadedBytes: this.verifiedBytes,
+        downloadedBytes: this.#verifiedBytes,
         leftBytes: role === "source" ? 0 : VIEWER_LEFT_BYTES,
       }),
     }, new SearchPace(BROADCAST));
     for (const node of namedDhtNodes(metainfo, this.peers.rule, options.servers)) context.discovery?.addDhtNode(node);
-    this.timer = clock.setTimeout(() => this.tick(), TICK_MS);
+    this.#timer = clock.setTimeout(() => this.#tick(), TICK_MS);
   }
 
   get infohashHex(): string {
@@ -133,46 +133,46 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
 
   /** Starts to look for peers once it is reachable itself. */
   begin(): void {
-    this.discovery.begin();
+    this.#discovery.begin();
   }
 
   /** Adds the trackers and peers that another description of the same broadcast names. */
   learn(target: Partial<LiveTarget>): void {
     const { servers = "any" } = target;
     this.peers.rule.joinedBy(servers);
-    if (target.metainfo !== undefined) this.discovery.addTrackers(target.metainfo.trackers, servers);
+    if (target.metainfo !== undefined) this.#discovery.addTrackers(target.metainfo.trackers, servers);
     if (target.magnet === undefined) return;
-    this.discovery.addTrackers(target.magnet.trackers.map((tracker) => [tracker]), servers);
-    learnNamedPeers(this.context.ports, target.magnet.peers, this.ending.signal, (address) => {
+    this.#discovery.addTrackers(target.magnet.trackers.map((tracker) => [tracker]), servers);
+    learnNamedPeers(this.#context.ports, target.magnet.peers, this.#ending.signal, (address) => {
       this.peers.learn(address, "magnet", null, servers);
     });
   }
 
   onPiece(listener: () => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** Members of the swarm, as far as this member knows. */
   get estimatedMembers(): number {
-    return Math.max(1, this.peers.book.size, ...this.discovery.status().map(({ peers }) => peers));
+    return Math.max(1, this.peers.book.size, ...this.#discovery.status().map(({ peers }) => peers));
   }
 
   status(): LiveSwarmStatus {
-    const nowMs = this.context.ports.clock.monotonic();
+    const nowMs = this.#context.ports.clock.monotonic();
     const { window, uploader } = this.node;
-    const sources = this.discovery.status();
+    const sources = this.#discovery.status();
     return {
       peers: this.peers.memberCount,
       downloadBytesPerSecond: Math.round(this.peers.downloadRate.rate(nowMs)),
       uploadBytesPerSecond: Math.round(this.peers.uploadRate.rate(nowMs)),
-      downloadedBytes: this.verifiedBytes,
+      downloadedBytes: this.#verifiedBytes,
       uploadedBytes: this.peers.uploadRate.totalBytes,
-      wastedBytes: Math.max(0, this.peers.downloadRate.totalBytes - this.verifiedBytes),
+      wastedBytes: Math.max(0, this.peers.downloadRate.totalBytes - this.#verifiedBytes),
       failedPieces: this.node.counters.badBlocks + this.node.counters.forgedHeaders,
       havePieces: window.solid - window.base,
       sources,
-      message: this.trouble ?? this.node.clockTrouble ?? trackerTrouble(sources),
+      message: this.#trouble ?? this.node.clockTrouble ?? trackerTrouble(sources),
       parents: this.node.parentCount,
       children: this.node.childCount,
       uplinkBytesPerSecond: Math.round(uploader.uplinkBytesPerS),
@@ -190,20 +190,20 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
 
   /** Leaves: connections end at once, and trackers are notified before it resolves. */
   close(): Promise<void> {
-    return this.closing ??= this.leave();
+    return this.#closing ??= this.#leave();
   }
 
-  private async leave(): Promise<void> {
-    this.timer.cancel();
-    this.ending.abort(new MillraceError("closed", "the swarm was closed"));
-    const discovery = this.discovery.close();
+  async #leave(): Promise<void> {
+    this.#timer.cancel();
+    this.#ending.abort(new MillraceError("closed", "the swarm was closed"));
+    const discovery = this.#discovery.close();
     this.peers.close();
     this.uplink.close();
     this.node.close();
-    this.listeners.clear();
+    this.#listeners.clear();
     await discovery.catch((error) => {
       const fields = { infohash: this.metainfo.infohashHex, error: String(error) };
-      this.context.ports.log.log("warn", "leaving a live swarm failed", fields);
+      this.#context.ports.log.log("warn", "leaving a live swarm failed", fields);
     });
   }
 
@@ -214,17 +214,17 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
   everyRound(nowMs: number): void {
     const { memberCount } = this.peers;
     const enough = this.role === "source" ? ENOUGH_HEADS : 1;
-    const isLonely = memberCount < enough && this.context.reachability.state !== "open";
-    this.discovery.needPeersAgain(nowMs, memberCount < FEW_PEERS, isLonely);
+    const isLonely = memberCount < enough && this.#context.reachability.state !== "open";
+    this.#discovery.needPeersAgain(nowMs, memberCount < FEW_PEERS, isLonely);
   }
 
-  private get verifiedBytes(): number {
+  get #verifiedBytes(): number {
     return this.node.counters.fromSourceBytes + this.node.counters.fromViewersBytes;
   }
 
-  private tick(): void {
-    if (this.closing !== null) return;
-    this.timer = this.context.ports.clock.setTimeout(() => this.tick(), TICK_MS);
+  #tick(): void {
+    if (this.#closing !== null) return;
+    this.#timer = this.#context.ports.clock.setTimeout(() => this.#tick(), TICK_MS);
     this.node.tick();
   }
 }

@@ -51,92 +51,92 @@ interface Partner {
 
 /** The exchange of one swarm. */
 export class ReachExchange {
-  private readonly context: SwarmContext;
-  private readonly swarm: ReachSwarm;
-  private readonly partners = new Map<LiveSession, Partner>();
-  private readonly ending = new AbortController();
-  private timer: Timer | null = null;
-  private own: Reach;
-  private helping = 0;
-  private readonly introductions: Introductions;
-  private readonly punching: HolePunching;
+  readonly #context: SwarmContext;
+  readonly #swarm: ReachSwarm;
+  readonly #partners = new Map<LiveSession, Partner>();
+  readonly #ending = new AbortController();
+  #timer: Timer | null = null;
+  #own: Reach;
+  #helping = 0;
+  readonly #introductions: Introductions;
+  readonly #punching: HolePunching;
 
   constructor(context: SwarmContext, swarm: ReachSwarm) {
-    this.context = context;
-    this.swarm = swarm;
-    this.own = swarm.reach();
-    this.introductions = new Introductions(swarm);
-    this.punching = new HolePunching(swarm);
+    this.#context = context;
+    this.#swarm = swarm;
+    this.#own = swarm.reach();
+    this.#introductions = new Introductions(swarm);
+    this.#punching = new HolePunching(swarm);
   }
 
   /** A member joined. */
   joined(session: LiveSession): void {
-    const nowMs = this.swarm.clock.monotonic();
-    this.partners.set(session, {
+    const nowMs = this.#swarm.clock.monotonic();
+    this.#partners.set(session, {
       told: new Set(),
       toldMs: -Infinity,
       credit: TOLD_BURST,
       creditMs: nowMs,
       helped: false,
     });
-    if (this.swarm.tellsPeers) this.punching.joined(session);
-    this.gather();
+    if (this.#swarm.tellsPeers) this.#punching.joined(session);
+    this.#gather();
   }
 
   /** A connection ended. */
   left(session: LiveSession): void {
-    this.partners.delete(session);
-    this.introductions.left(session);
-    this.punching.left(session);
+    this.#partners.delete(session);
+    this.#introductions.left(session);
+    this.#punching.left(session);
   }
 
   /** A member says something. */
   message(session: LiveSession, message: ReachMessage | PunchMessage): void {
-    const partner = this.partners.get(session);
+    const partner = this.#partners.get(session);
     if (partner === undefined) return;
     if (message.type === "reach") {
       // About members that we dialled ourselves we know better.
       if (session.incoming && message.state !== session.reach) {
         session.reach = message.state;
-        this.gather();
+        this.#gather();
       }
-      if (message.asks) void this.help(session, partner);
-    } else if (!this.swarm.tellsPeers) return;
+      if (message.asks) void this.#help(session, partner);
+    } else if (!this.#swarm.tellsPeers) return;
     else if (message.type === "seek") {
-      this.introductions.sought(session, message.isWanted);
-      this.gather();
-    } else if (message.type !== "peers") this.punching.message(session, message);
-    else if (this.mayTell(partner)) {
-      for (const address of message.addresses) this.swarm.learnReachable(address, session.host);
+      this.#introductions.sought(session, message.isWanted);
+      this.#gather();
+    } else if (message.type !== "peers") this.#punching.message(session, message);
+    else if (this.#mayTell(partner)) {
+      for (const address of message.addresses) this.#swarm.learnReachable(address, session.host);
     }
   }
 
   /** Call it about every second. */
   round(): void {
-    const state = this.swarm.reach();
-    if (state !== this.own) {
-      this.own = state;
-      for (const session of this.partners.keys()) {
+    const state = this.#swarm.reach();
+    if (state !== this.#own) {
+      this.#own = state;
+      for (const session of this.#partners.keys()) {
         session.link?.sendLive(encodeReachMessage({ type: "reach", state, asks: false }));
       }
     }
-    if (state === "unknown") this.askForHelp();
-    this.tell();
-    if (!this.swarm.tellsPeers) return;
-    this.introductions.arrange();
-    this.punching.seek();
+    if (state === "unknown") this.#askForHelp();
+    this.#tell();
+    if (!this.#swarm.tellsPeers) return;
+    this.#introductions.arrange();
+    this.#punching.seek();
   }
 
   close(): void {
-    this.timer?.cancel();
-    this.ending.abort();
-    this.introductions.close();
-    this.punching.close();
-    this.partners.clear();
+    this.#timer?.cancel();
+    this.#ending.abort();
+    this.#introductions.close();
+    this.#punching.close();
+    this.#partners.clear();
   }
 
-  private mayTell(partner: Partner): boolean {
-    const nowMs = this.swarm.clock.monotonic();
+  #mayTell(partner: Partner): boolean {
+    const nowMs = this.#swarm.clock.monotonic();
     partner.credit = Math.min(TOLD_BURST, partner.credit + (nowMs - partner.creditMs) / TELL_INTERVAL_MS);
     partner.creditMs = nowMs;
     if (partner.credit < 1) return false;
@@ -144,22 +144,22 @@ export class ReachExchange {
     return true;
   }
 
-  private gather(): void {
-    this.timer ??= this.swarm.clock.setTimeout(() => {
-      this.timer = null;
-      this.tell();
-      this.introductions.arrange();
+  #gather(): void {
+    this.#timer ??= this.#swarm.clock.setTimeout(() => {
+      this.#timer = null;
+      this.#tell();
+      this.#introductions.arrange();
     }, GATHER_MS);
   }
 
   /** Reports members that can be connected to, the latest first, to all that may need them. */
-  private tell(): void {
-    if (!this.swarm.tellsPeers) return;
-    const nowMs = this.swarm.clock.monotonic();
-    const open = [...this.partners.keys()].reverse().filter(({ reach, address }) =>
+  #tell(): void {
+    if (!this.#swarm.tellsPeers) return;
+    const nowMs = this.#swarm.clock.monotonic();
+    const open = [...this.#partners.keys()].reverse().filter(({ reach, address }) =>
       reach === "open" && address !== null
     );
-    for (const [session, partner] of this.partners) {
+    for (const [session, partner] of this.#partners) {
       if (session.reach === "open" || nowMs - partner.toldMs < TELL_INTERVAL_MS) continue;
       const addresses: SocketAddress[] = [];
       for (const other of open) {
@@ -175,9 +175,9 @@ export class ReachExchange {
     }
   }
 
-  private askForHelp(): void {
-    const { reachability } = this.context;
-    for (const session of this.partners.keys()) {
+  #askForHelp(): void {
+    const { reachability } = this.#context;
+    for (const session of this.#partners.keys()) {
       // An incoming connection has answered the question, unless it is from our own network.
       if (session.incoming) continue;
       const network = subnetOf(session.host) ?? hostKey(session.host);
@@ -190,25 +190,25 @@ export class ReachExchange {
   /**
    * Connects to the member that asks, at the address at which we see it, so that nobody can have us connect to others.
    */
-  private async help(session: LiveSession, partner: Partner): Promise<void> {
+  async #help(session: LiveSession, partner: Partner): Promise<void> {
     const port = session.extensions?.listenPort ?? null;
-    const { ports, slots } = this.context;
-    if (partner.helped || port === null || this.helping >= MAX_HELPED) return;
+    const { ports, slots } = this.#context;
+    if (partner.helped || port === null || this.#helping >= MAX_HELPED) return;
     const address = { host: hostKey(session.link!.remote.host), port };
-    if (!this.swarm.rule.allows(address, "incoming", null) || !slots.tryTake()) return;
+    if (!this.#swarm.rule.allows(address, "incoming", null) || !slots.tryTake()) return;
     partner.helped = true;
-    this.helping++;
-    const limit = deadline(ports.clock, HELP_TIMEOUT_MS, this.ending.signal);
+    this.#helping++;
+    const limit = deadline(ports.clock, HELP_TIMEOUT_MS, this.#ending.signal);
     try {
       (await ports.tcp.connect(address, { signal: limit.signal })).abort();
       session.reach = "open";
-      this.gather();
+      this.#gather();
     } catch {
       // The member that asked sees that nobody came.
     } finally {
       limit.cancel();
       slots.release();
-      this.helping--;
+      this.#helping--;
     }
   }
 }

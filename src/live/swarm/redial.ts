@@ -34,21 +34,21 @@ const MAX_SOURCES = 4;
 
 /** Decides for one swarm. */
 export class RedialPolicy implements BookPolicy {
-  private readonly random: () => number;
+  readonly #random: () => number;
   /** Neighbours of each origin, read at each choice. */
-  private readonly neighbours: () => Iterable<PeerOrigin>;
+  readonly #neighbours: () => Iterable<PeerOrigin>;
   /** Address of a broadcaster → how often in a row it took the connection and soon hung up. */
-  private readonly sources = new Map<string, number>();
+  readonly #sources = new Map<string, number>();
   /**
    * Random order for addresses. Everybody learns the same addresses in the same order, and dialling in that order would
    * lead all to the same few.
    */
-  private readonly lots = new WeakMap<KnownAddress, number>();
+  readonly #lots = new WeakMap<KnownAddress, number>();
   /** Address of a newcomer → how often it was dialled again soon. */
-  private readonly newcomers = new WeakMap<KnownAddress, number>();
-  private readonly reachable = new WeakSet<KnownAddress>();
-  private readonly near = new WeakSet<KnownAddress>();
-  private readonly isNear: (host: string) => boolean;
+  readonly #newcomers = new WeakMap<KnownAddress, number>();
+  readonly #reachable = new WeakSet<KnownAddress>();
+  readonly #near = new WeakSet<KnownAddress>();
+  readonly #isNear: (host: string) => boolean;
 
   /** `isNear`: whether a host is in our own network, where links are quick and use nobody's up-link to the Internet. */
   constructor(
@@ -56,48 +56,48 @@ export class RedialPolicy implements BookPolicy {
     neighbours: () => Iterable<PeerOrigin>,
     isNear: (host: string) => boolean = () => false,
   ) {
-    this.random = random;
-    this.neighbours = neighbours;
-    this.isNear = isNear;
+    this.#random = random;
+    this.#neighbours = neighbours;
+    this.#isNear = isNear;
   }
 
   /** A member is connected to this address, and says that others can be, too. */
   isReachable(entry: KnownAddress | undefined): void {
-    if (entry !== undefined) this.reachable.add(entry);
+    if (entry !== undefined) this.#reachable.add(entry);
   }
 
   /** Its connection ended before it became a member. */
   fetchedMetadata(entry: KnownAddress): void {
-    this.newcomers.set(entry, (this.newcomers.get(entry) ?? -1) + 1);
+    this.#newcomers.set(entry, (this.#newcomers.get(entry) ?? -1) + 1);
   }
 
   /** A broadcaster listens there. */
   isSource(entry: KnownAddress): void {
-    if (this.sources.size < MAX_SOURCES && !this.sources.has(entry.key)) this.sources.set(entry.key, 0);
+    if (this.#sources.size < MAX_SOURCES && !this.#sources.has(entry.key)) this.#sources.set(entry.key, 0);
   }
 
   /** A connection to it is over. A short one means that it is full, or not ready yet. */
   left(entry: KnownAddress, lastedMs: number): void {
-    const count = this.sources.get(entry.key);
-    if (count !== undefined) this.sources.set(entry.key, lastedMs < SHORT_MS ? count + 1 : 0);
+    const count = this.#sources.get(entry.key);
+    if (count !== undefined) this.#sources.set(entry.key, lastedMs < SHORT_MS ? count + 1 : 0);
   }
 
   retryDelayMs(entry: KnownAddress): number | null {
-    const refusals = this.sources.get(entry.key);
-    const again = this.newcomers.get(entry) ?? NEWCOMER_RETRIES;
-    if (again < NEWCOMER_RETRIES && entry.failures === 0) return this.doubled(NEWCOMER_RETRY_MS, again);
+    const refusals = this.#sources.get(entry.key);
+    const again = this.#newcomers.get(entry) ?? NEWCOMER_RETRIES;
+    if (again < NEWCOMER_RETRIES && entry.failures === 0) return this.#doubled(NEWCOMER_RETRY_MS, again);
     if (refusals === undefined) {
       // A peer the user named may be the only one we know, and full right now; retry, it will free a slot.
       const isNamed = entry.origin === "manual" || entry.origin === "magnet";
       if (!isNamed) return backOff(entry);
-      return this.doubled(NAMED_RETRY_MS, entry.failures - NAMED_PATIENCE);
+      return this.#doubled(NAMED_RETRY_MS, entry.failures - NAMED_PATIENCE);
     }
-    return this.doubled(SOURCE_RETRY_MS, entry.failures > SOURCE_PATIENCE ? Infinity : refusals - 1);
+    return this.#doubled(SOURCE_RETRY_MS, entry.failures > SOURCE_PATIENCE ? Infinity : refusals - 1);
   }
 
   /** `firstMs`, doubled `times` times (below 0: not at all), within its limit and 20 % to each side. */
-  private doubled(firstMs: number, times: number): number {
-    return Math.min(SOURCE_SLOW_MS, firstMs * 2 ** Math.max(0, times)) * (0.8 + 0.4 * this.random());
+  #doubled(firstMs: number, times: number): number {
+    return Math.min(SOURCE_SLOW_MS, firstMs * 2 ** Math.max(0, times)) * (0.8 + 0.4 * this.#random());
   }
 
   /**
@@ -106,16 +106,16 @@ export class RedialPolicy implements BookPolicy {
    * not choose all neighbours. Within one origin, addresses that others say can be dialled come first.
    */
   score(entry: KnownAddress): number {
-    if (this.sources.has(entry.key)) return -1;
+    if (this.#sources.has(entry.key)) return -1;
     if (entry.origin === "manual" || entry.origin === "magnet") return score(entry);
     let same = 0;
-    for (const origin of this.neighbours()) if (origin === entry.origin) same++;
-    let lot = this.lots.get(entry);
+    for (const origin of this.#neighbours()) if (origin === entry.origin) same++;
+    let lot = this.#lots.get(entry);
     if (lot === undefined) {
-      this.lots.set(entry, lot = this.random());
-      if (this.isNear(entry.address.host)) this.near.add(entry);
+      this.#lots.set(entry, lot = this.#random());
+      if (this.#isNear(entry.address.host)) this.#near.add(entry);
     }
-    if (this.near.has(entry)) return 10 * entry.failures + lot;
-    return 10 * entry.failures + 2 + Math.min(7, same) + lot - (this.reachable.has(entry) ? 1 : 0);
+    if (this.#near.has(entry)) return 10 * entry.failures + lot;
+    return 10 * entry.failures + 2 + Math.min(7, same) + lot - (this.#reachable.has(entry) ? 1 : 0);
   }
 }

@@ -20,17 +20,17 @@ export interface SourceProofsHost {
 
 /** Gives and checks the proofs of one swarm. */
 export class SourceProofs {
-  private readonly host: SourceProofsHost;
+  readonly #host: SourceProofsHost;
   /** Sessions whose proof was examined: one each, so that nobody has us verify signatures without end. */
-  private readonly examined = new WeakSet<LiveSession>();
+  readonly #examined = new WeakSet<LiveSession>();
 
   constructor(host: SourceProofsHost) {
-    this.host = host;
+    this.#host = host;
   }
 
   /** A member joined: a broadcaster proves to it at once that it is one. */
   joined(session: LiveSession): void {
-    const { sign, peerId } = this.host;
+    const { sign, peerId } = this.#host;
     // A member without the proof takes us for a viewer, which costs little: there is nothing to tell the user.
     sign?.(session.info!.peerId, peerId).then((signature) => {
       if (session.isReady) session.link!.sendLive(encodeSourceMessage({ type: "source", signature }));
@@ -39,9 +39,9 @@ export class SourceProofs {
 
   /** `session` sent its proof. */
   message(session: LiveSession, { signature }: SourceMessage): void {
-    if (this.examined.has(session)) return;
-    this.examined.add(session);
-    const { verify, peerId, proven } = this.host;
+    if (this.#examined.has(session)) return;
+    this.#examined.add(session);
+    const { verify, peerId, proven } = this.#host;
     verify(signature, peerId, session.info!.peerId).then((isGenuine) => {
       if (!isGenuine || !session.isReady) return;
       session.peer!.isSource = true;

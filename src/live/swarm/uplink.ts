@@ -4,28 +4,28 @@ import type { TokenBucket } from "../../swarm/token-bucket.ts";
 
 /** The uplink of one swarm, as far as limits go. What the line carries is found out by the node. */
 export class Uplink implements UploadGate {
-  private readonly bucket: TokenBucket;
-  private readonly opened: () => void;
+  readonly #bucket: TokenBucket;
+  readonly #opened: () => void;
 
   /** Calls `opened` in a separate turn when blocks may go again. */
   constructor(bucket: TokenBucket, opened: () => void) {
-    this.bucket = bucket;
-    this.opened = () => opened();
+    this.#bucket = bucket;
+    this.#opened = () => opened();
   }
 
   /** True when a block may be handed to the network; when not, `opened` is called once it may. */
   get isOpen(): boolean {
-    const { open } = this.bucket;
-    if (!open) this.bucket.whenOpen(this.opened);
+    const { open } = this.#bucket;
+    if (!open) this.#bucket.whenOpen(this.#opened);
     return open;
   }
 
   /** `bytes` of payload were handed to the network. */
   spend(bytes: number): void {
-    this.bucket.spend(bytes);
+    this.#bucket.spend(bytes);
   }
 
   close(): void {
-    this.bucket.forget(this.opened);
+    this.#bucket.forget(this.#opened);
   }
 }

@@ -85,30 +85,30 @@ export class LiveCuts implements ScanListener {
   droppedDiscontinuities = 0;
   /** Longest segment so far, rounded to seconds (RFC 8216, 4.3.3.1); never less than the target. */
   targetDurationS = Math.round(LIVE_SEGMENT_MS / 1000);
-  private readonly parts: LiveCutsParts;
-  private open: Open | null = null;
-  private closing: Closing | null = null;
-  private nextNumber: number | null = null;
+  readonly #parts: LiveCutsParts;
+  #open: Open | null = null;
+  #closing: Closing | null = null;
+  #nextNumber: number | null = null;
   /** Segments so far. */
-  private cut = 0;
-  private nextIsDiscontinuity = false;
-  private lastProgram: ChosenProgram | null = null;
+  #cut = 0;
+  #nextIsDiscontinuity = false;
+  #lastProgram: ChosenProgram | null = null;
   /** Where the next segment would begin if time continues without a break. */
-  private mediaMs: number | null = null;
+  #mediaMs: number | null = null;
   /** Packets so far. */
-  private seen = 0;
+  #seen = 0;
   /** PIDs of which units ever began. */
-  private readonly known = new Set<number>();
+  readonly #known = new Set<number>();
   /** Missing bytes of the unit under way, by PID; null: it ends where the next begins. */
-  private readonly left = new Map<number, number | null>();
+  readonly #left = new Map<number, number | null>();
 
   constructor(parts: LiveCutsParts) {
-    this.parts = parts;
+    this.#parts = parts;
   }
 
   /** Number of the next segment; null before the first. */
   get next(): number | null {
-    return this.nextNumber;
+    return this.#nextNumber;
   }
 
   /** Forgets segments that begin before `packet`. */
@@ -124,46 +124,46 @@ export class LiveCuts implements ScanListener {
 
   /** The broadcast is over before `packet`. */
   end(packet: number): void {
-    const isWhole = this.open === null || !this.left.get(this.open.point.program.main.id);
-    this.finish(packet, isWhole, true);
+    const isWhole = this.#open === null || !this.#left.get(this.#open.point.program.main.id);
+    this.#finish(packet, isWhole, true);
   }
 
   runEnded(packet: number, isWhole: boolean): void {
-    this.finish(packet, isWhole, false);
+    this.#finish(packet, isWhole, false);
   }
 
   /**
    * Nothing more of this run comes, and if `isLast` nothing of any run. `isWhole`: its last access unit is complete.
    */
-  private finish(packet: number, isWhole: boolean, isLast: boolean): void {
-    this.publish();
-    const { open } = this;
-    this.left.clear();
+  #finish(packet: number, isWhole: boolean, isLast: boolean): void {
+    this.#publish();
+    const open = this.#open;
+    this.#left.clear();
     if (open === null) return;
     // A decoder is better off without a picture of which half is missing.
     const cut = !isWhole && open.lastUnit > open.point.packet ? open.lastUnit : packet;
     const endPts90k = open.lastPts90k === null ? null : open.lastPts90k + PICTURE_90K;
-    const isLong = isLast || this.lengthMs(open, endPts90k, this.parts.timeOf(cut)) >= LEAST_TAIL_MS;
+    const isLong = isLast || this.#lengthMs(open, endPts90k, this.#parts.timeOf(cut)) >= LEAST_TAIL_MS;
     // Players wait forever for the sound of a segment that has none.
-    if (isLong && this.hasAll(open.point.program, open.begun)) {
-      this.close(open, cut, endPts90k);
-      this.publish();
+    if (isLong && this.#hasAll(open.point.program, open.begun)) {
+      this.#close(open, cut, endPts90k);
+      this.#publish();
     }
-    this.open = null;
-    this.mediaMs = null;
-    this.nextIsDiscontinuity = true;
+    this.#open = null;
+    this.#mediaMs = null;
+    this.#nextIsDiscontinuity = true;
   }
 
   packet(pid: number, bytes: Uint8Array, at: number, number: number, mainPts90k: number | null): void {
-    const { open } = this;
-    this.seen = number + 1;
+    const open = this.#open;
+    this.#seen = number + 1;
     if (open !== null && mainPts90k !== null) {
       open.lastUnit = number;
       if (open.lastPts90k === null || stepBetween(open.lastPts90k, mainPts90k) > 0) open.lastPts90k = mainPts90k;
     }
     if (!hasPayload(bytes, at)) return;
     const payload = payloadOf(bytes, at);
-    const { closing } = this;
+    const closing = this.#closing;
     if (startsUnit(bytes, at)) {
       const header = readPesHeader(payload);
       if (header === null) return;
@@ -172,85 +172,85 @@ export class LiveCuts implements ScanListener {
         open.begun.add(pid);
         if (!isBefore(header.pts90k, open.leastPts90k)) open.inTime.add(pid);
       }
-      this.known.add(pid);
-      this.left.set(pid, header.totalBytes);
+      this.#known.add(pid);
+      this.#left.set(pid, header.totalBytes);
     }
-    const left = this.left.get(pid);
+    const left = this.#left.get(pid);
     if (left === undefined || left === null) return;
-    this.left.set(pid, Math.max(0, left - payload.length));
+    this.#left.set(pid, Math.max(0, left - payload.length));
     if (left <= payload.length) closing?.unfinished.delete(pid);
     if (closing !== null && (closing.unfinished.size === 0 || number - closing.segment.endPacket > FOLLOW_PACKETS)) {
-      this.publish();
+      this.#publish();
     }
   }
 
   point(point: LivePoint): void {
-    this.parts.onPoint(point);
-    const { open } = this;
-    const startMs = this.parts.timeOf(point.packet);
+    this.#parts.onPoint(point);
+    const open = this.#open;
+    const startMs = this.#parts.timeOf(point.packet);
     if (open !== null) {
-      const ms = this.lengthMs(open, point.pts90k, startMs);
-      if (ms < (this.cut < FIRST_SEGMENTS ? FIRST_SEGMENT_MS : LIVE_SEGMENT_MS * CUT_SHARE)) return;
-      this.close(open, point.packet, point.pts90k);
+      const ms = this.#lengthMs(open, point.pts90k, startMs);
+      if (ms < (this.#cut < FIRST_SEGMENTS ? FIRST_SEGMENT_MS : LIVE_SEGMENT_MS * CUT_SHARE)) return;
+      this.#close(open, point.packet, point.pts90k);
     }
-    const discontinuity = this.nextIsDiscontinuity ||
-      (this.lastProgram !== null && this.lastProgram !== point.program);
-    this.nextIsDiscontinuity = false;
-    this.lastProgram = point.program;
+    const discontinuity = this.#nextIsDiscontinuity ||
+      (this.#lastProgram !== null && this.#lastProgram !== point.program);
+    this.#nextIsDiscontinuity = false;
+    this.#lastProgram = point.program;
     // Dates follow the media clock, which does not jitter, as long as the two agree to a second.
-    const keeps = this.mediaMs !== null && Math.abs(this.mediaMs - startMs) < 1000;
-    this.open = {
+    const keeps = this.#mediaMs !== null && Math.abs(this.#mediaMs - startMs) < 1000;
+    this.#open = {
       point,
-      startMs: keeps ? this.mediaMs! : startMs,
+      startMs: keeps ? this.#mediaMs! : startMs,
       discontinuity,
       lastPts90k: point.pts90k,
       lastUnit: point.packet,
       begun: new Set(),
       inTime: new Set(),
-      leastPts90k: point.pts90k !== null && (discontinuity || this.cut === 0) ? point.pts90k - MAX_LEAD_90K : null,
+      leastPts90k: point.pts90k !== null && (discontinuity || this.#cut === 0) ? point.pts90k - MAX_LEAD_90K : null,
     };
   }
 
   /** Whether `pids` hold all streams of the program of which there was ever a unit. */
-  private hasAll(program: ChosenProgram, pids: ReadonlySet<number>): boolean {
-    return otherPids(program).every((pid) => pids.has(pid) || !this.known.has(pid));
+  #hasAll(program: ChosenProgram, pids: ReadonlySet<number>): boolean {
+    return otherPids(program).every((pid) => pids.has(pid) || !this.#known.has(pid));
   }
 
-  private lengthMs(open: Open, endPts90k: number | null, endMs: number): number {
+  #lengthMs(open: Open, endPts90k: number | null, endMs: number): number {
     const media = open.point.pts90k === null || endPts90k === null ? null : stepBetween(open.point.pts90k, endPts90k);
     return media === null || media <= 0 ? Math.max(1, endMs - open.startMs) : media / 90;
   }
 
-  private close(open: Open, endPacket: number, endPts90k: number | null): void {
-    this.publish();
-    const durationMs = this.lengthMs(open, endPts90k, this.parts.timeOf(endPacket));
-    this.mediaMs = open.startMs + durationMs;
+  #close(open: Open, endPacket: number, endPts90k: number | null): void {
+    this.#publish();
+    const durationMs = this.#lengthMs(open, endPts90k, this.#parts.timeOf(endPacket));
+    this.#mediaMs = open.startMs + durationMs;
     const { point, startMs, discontinuity } = open;
     const { program } = point;
-    this.cut++;
-    this.nextNumber ??= Math.max(this.parts.leastNumber, Math.floor((startMs - NUMBERS_FROM_MS) / 1000));
+    this.#cut++;
+    this.#nextNumber ??= Math.max(this.#parts.leastNumber, Math.floor((startMs - NUMBERS_FROM_MS) / 1000));
     const segment = {
-      n: this.nextNumber++,
+      n: this.#nextNumber++,
       firstPacket: point.packet,
       endPacket,
       durationMs,
       startMs,
       discontinuity,
-      leastPts90k: this.hasAll(program, open.inTime) ? open.leastPts90k : null,
+      leastPts90k: this.#hasAll(program, open.inTime) ? open.leastPts90k : null,
       program,
     };
     const others = otherPids(program);
-    this.closing = { segment, unfinished: new Set(others.filter((pid) => this.left.get(pid) !== 0)) };
+    this.#closing = { segment, unfinished: new Set(others.filter((pid) => this.#left.get(pid) !== 0)) };
     // A stream that never began has nothing to wait for.
-    for (const pid of others) if (!this.left.has(pid)) this.closing.unfinished.delete(pid);
-    if (this.closing.unfinished.size === 0) this.publish();
+    for (const pid of others) if (!this.#left.has(pid)) this.#closing.unfinished.delete(pid);
+    if (this.#closing.unfinished.size === 0) this.#publish();
   }
 
-  private publish(): void {
-    if (this.closing === null) return;
-    const { segment } = this.closing;
-    this.closing = null;
-    this.segments.push({ ...segment, limitPacket: Math.max(this.seen, segment.endPacket) });
+  #publish(): void {
+    if (this.#closing === null) return;
+    const { segment } = this.#closing;
+    this.#closing = null;
+    this.segments.push({ ...segment, limitPacket: Math.max(this.#seen, segment.endPacket) });
     this.targetDurationS = Math.max(this.targetDurationS, Math.round(segment.durationMs / 1000));
   }
 }

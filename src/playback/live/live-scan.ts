@@ -40,76 +40,76 @@ export interface ScanListener {
 
 /** Finds entry points and programs, and reports them to its listener. */
 export class LiveScan {
-  private readonly listener: ScanListener;
-  private readonly watch = new TsWatch();
-  private count = 0;
+  readonly #listener: ScanListener;
+  readonly #watch = new TsWatch();
+  #count = 0;
   /** First packet of the newest access unit of the main stream in this run, which may continue; null without one. */
   unitStart: number | null = null;
-  private run = 0;
-  private runStart = 0;
-  private lastPts90k: number | null = null;
+  #run = 0;
+  #runStart = 0;
+  #lastPts90k: number | null = null;
   /** Times of the newest access units, by packet: a point may be known some packets after it began. */
-  private units: { packet: number; pts90k: number | null }[] = [];
-  private known: { readonly key: string; readonly program: ChosenProgram } | null = null;
+  #units: { packet: number; pts90k: number | null }[] = [];
+  #known: { readonly key: string; readonly program: ChosenProgram } | null = null;
 
   constructor(listener: ScanListener) {
-    this.listener = listener;
+    this.#listener = listener;
   }
 
   /** The run that packets belong to now. */
   get currentRun(): number {
-    return this.run;
+    return this.#run;
   }
 
   /** Takes whole packets. `discontinuity`: they do not continue those before. */
   push(bytes: Uint8Array, discontinuity: boolean): void {
-    if (discontinuity && this.count > 0) this.endRun(this.count, false);
+    if (discontinuity && this.#count > 0) this.#endRun(this.#count, false);
     for (let at = 0; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
-      const number = this.count++;
-      const news = this.watch.push(bytes, at);
+      const number = this.#count++;
+      const news = this.#watch.push(bytes, at);
       if (unusable(bytes, at)) continue;
       const pid = pidOf(bytes, at);
-      const isUnit = pid === this.watch.mainStreamPid && startsUnit(bytes, at) && hasPayload(bytes, at);
+      const isUnit = pid === this.#watch.mainStreamPid && startsUnit(bytes, at) && hasPayload(bytes, at);
       const pts90k = isUnit ? readPesHeader(payloadOf(bytes, at))?.pts90k ?? null : null;
-      if (isUnit) this.unit(number, pts90k);
-      this.listener.packet(pid, bytes, at, number, pts90k);
-      if (news.accessPoint !== null && news.accessPoint >= this.runStart) this.access(news.accessPoint);
+      if (isUnit) this.#unit(number, pts90k);
+      this.#listener.packet(pid, bytes, at, number, pts90k);
+      if (news.accessPoint !== null && news.accessPoint >= this.#runStart) this.#access(news.accessPoint);
     }
   }
 
-  private unit(packet: number, pts90k: number | null): void {
-    this.units.push({ packet, pts90k });
-    if (this.units.length > 4) this.units.shift();
+  #unit(packet: number, pts90k: number | null): void {
+    this.#units.push({ packet, pts90k });
+    if (this.#units.length > 4) this.#units.shift();
     if (pts90k !== null) {
       // Unmarked, as where a file begins again: the following packets are another run.
-      const isJump = this.lastPts90k !== null && Math.abs(stepBetween(this.lastPts90k, pts90k)) > JUMP_90K;
-      if (isJump) this.endRun(packet, true);
-      this.lastPts90k = pts90k;
+      const isJump = this.#lastPts90k !== null && Math.abs(stepBetween(this.#lastPts90k, pts90k)) > JUMP_90K;
+      if (isJump) this.#endRun(packet, true);
+      this.#lastPts90k = pts90k;
     }
     this.unitStart = packet;
   }
 
-  private endRun(packet: number, isWhole: boolean): void {
-    this.run++;
-    this.runStart = packet;
-    this.lastPts90k = null;
-    this.listener.runEnded(packet, isWhole);
+  #endRun(packet: number, isWhole: boolean): void {
+    this.#run++;
+    this.#runStart = packet;
+    this.#lastPts90k = null;
+    this.#listener.runEnded(packet, isWhole);
     this.unitStart = null;
   }
 
-  private access(packet: number): void {
-    const found = this.watch.program;
+  #access(packet: number): void {
+    const found = this.#watch.program;
     if (found === null) return;
-    const pts90k = this.units.find((unit) => unit.packet === packet)?.pts90k ?? null;
-    const program = this.programFrom(found.map, found.mapPid);
-    this.listener.point({ packet, run: this.run, pts90k, tables: this.watch.tablePackets(), program });
+    const pts90k = this.#units.find((unit) => unit.packet === packet)?.pts90k ?? null;
+    const program = this.#programFrom(found.map, found.mapPid);
+    this.#listener.point({ packet, run: this.#run, pts90k, tables: this.#watch.tablePackets(), program });
   }
 
   /** The same object as long as the program is the same, although its table comes ten times a second. */
-  private programFrom(map: ProgramMap, mapPid: number): ChosenProgram {
+  #programFrom(map: ProgramMap, mapPid: number): ChosenProgram {
     const streams = map.streams.map(({ pid, streamType }) => `${pid}:${streamType}`);
     const key = [map.programNumber, map.pcrPid, mapPid, ...streams].join();
-    if (this.known?.key !== key) this.known = { key, program: programOf(map, mapPid, this.watch.mainStreamPid) };
-    return this.known.program;
+    if (this.#known?.key !== key) this.#known = { key, program: programOf(map, mapPid, this.#watch.mainStreamPid) };
+    return this.#known.program;
   }
 }

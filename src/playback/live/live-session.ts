@@ -50,33 +50,33 @@ export interface LivePosition {
 /** One session on a broadcast. */
 export class LiveSession extends Session {
   readonly kind = "live";
-  private readonly lease: LiveStreamLease;
-  private readonly shared: SharedOutputs;
-  private readonly readers = new Set<LiveReader>();
-  private readonly forgetGaps: () => void;
+  readonly #lease: LiveStreamLease;
+  readonly #shared: SharedOutputs;
+  readonly #readers = new Set<LiveReader>();
+  readonly #forgetGaps: () => void;
   /** Where the viewer asked to be, Unix ms, and when (monotonic ms); null: at the edge. */
-  private soughtMs: number | null = null;
-  private soughtAtMs = 0;
+  #soughtMs: number | null = null;
+  #soughtAtMs = 0;
   /** First packet of the segment that was fetched last. */
-  private fetchedPacket: number | null = null;
-  private wasLive = true;
-  private started = false;
-  private toldProgress = -1;
+  #fetchedPacket: number | null = null;
+  #wasLive = true;
+  #started = false;
+  #toldProgress = -1;
 
   constructor(parts: LiveSessionParts) {
     super(parts);
-    this.lease = parts.lease;
-    this.shared = parts.shared;
-    if (this.identity.output === "hls") this.shared.joinAudience(this.stream);
-    this.forgetGaps = this.stream.onGap(({ fromMs, toMs }) => {
+    this.#lease = parts.lease;
+    this.#shared = parts.shared;
+    if (this.identity.output === "hls") this.#shared.joinAudience(this.stream);
+    this.#forgetGaps = this.stream.onGap(({ fromMs, toMs }) => {
       this.tell("missing_content", { positions: [Math.floor(fromMs / 1000), Math.floor(toMs / 1000)] });
     });
-    void this.prebuffer();
+    void this.#prebuffer();
     this.watch();
   }
 
   get stream(): LiveStream {
-    return this.lease.stream;
+    return this.#lease.stream;
   }
 
   get metainfo(): LiveMetainfo {
@@ -89,11 +89,11 @@ export class LiveSession extends Session {
   }
 
   get prebuffering(): boolean {
-    return !this.started;
+    return !this.#started;
   }
 
   get prebufferProgress(): number {
-    return this.started ? 100 : Math.min(99, this.stream.startProgress);
+    return this.#started ? 100 : Math.min(99, this.stream.startProgress);
   }
 
   get errorMessage(): string | null {
@@ -104,7 +104,7 @@ export class LiveSession extends Session {
   get position(): LivePosition | null {
     const { window } = this.stream;
     if (window.oldestMs === null || window.newestMs === null) return null;
-    const own = this.packet();
+    const own = this.#packet();
     // A reader that has not begun would begin at the edge.
     const packet = own ?? this.stream.startPoint()?.packet ?? window.end;
     const positionMs = window.timeOf(packet);
@@ -113,7 +113,7 @@ export class LiveSession extends Session {
       oldestMs: window.oldestMs,
       newestMs: window.newestMs,
       positionMs,
-      isLive: !this.stream.ended && (own === null || this.isLive(packet, window.newestMs - positionMs)),
+      isLive: !this.stream.ended && (own === null || this.#isLive(packet, window.newestMs - positionMs)),
       piecesAhead: window.chunksBetween(packet, end),
     };
   }
@@ -123,14 +123,14 @@ export class LiveSession extends Session {
    * made.
    */
   openStream(splicer?: TsSplicer): ReadableStream<Uint8Array> {
-    const { wantedMs } = this;
+    const wantedMs = this.#wantedMs;
     const start = wantedMs === null ? null : this.stream.pointAt(wantedMs);
     const reader = new LiveReader(this.stream, start, splicer);
-    this.readers.add(reader);
+    this.#readers.add(reader);
     return this.body({
       produce: (signal) => reader.read(signal),
-      silence: () => this.missing(),
-      finish: () => void this.readers.delete(reader),
+      silence: () => this.#missing(),
+      finish: () => void this.#readers.delete(reader),
     });
   }
 
@@ -140,7 +140,7 @@ export class LiveSession extends Session {
     const { stream } = this;
     const late = new AbortController();
     const waiting = AbortSignal.any([signal, this.signal, late.signal]);
-    const timer = this.clock.setTimeout(() => late.abort(this.silence(this.missing())), this.readTimeoutMs);
+    const timer = this.clock.setTimeout(() => late.abort(this.silence(this.#missing())), this.readTimeoutMs);
     try {
       const heldMs = () => stream.segments.reduce((sum, { durationMs }) => sum + durationMs, 0);
       while (heldMs() < FIRST_PLAYLIST_MS && !stream.ended) {
@@ -150,7 +150,7 @@ export class LiveSession extends Session {
       timer.cancel();
     }
     const { segments, cuts } = stream;
-    const { wantedMs } = this;
+    const wantedMs = this.#wantedMs;
     const before = cuts.segments.slice(0, cuts.segments.length - segments.length);
     const fromMs = segments[0]?.startMs;
     return renderLivePlaylist({
@@ -169,10 +169,10 @@ export class LiveSession extends Session {
 
   /** The bytes of a segment. */
   openSegment(segment: LiveSegment): ReadableStream<Uint8Array> {
-    this.fetchedPacket = segment.firstPacket;
+    this.#fetchedPacket = segment.firstPacket;
     const { stream, preferredAudioLanguage } = this;
     const name = JSON.stringify([segment.n, preferredAudioLanguage]);
-    const reader = this.shared.read(stream, name, 0, null, (offset, signal) => ({
+    const reader = this.#shared.read(stream, name, 0, null, (offset, signal) => ({
       chunks: skipBytes(stream.readSegment(segment, preferredAudioLanguage, signal), offset),
       stallReason: () => null,
       positionBytes: null,
@@ -194,12 +194,12 @@ export class LiveSession extends Session {
     if (ms !== null && ms > (window.newestMs ?? 0) + 1000) {
       throw new MillraceError("invalid_argument", "invalid pos: it lies in the future; -1 is the live edge");
     }
-    this.soughtMs = ms === null ? null : Math.max(ms, window.oldestMs ?? ms);
-    this.soughtAtMs = this.clock.monotonic();
+    this.#soughtMs = ms === null ? null : Math.max(ms, window.oldestMs ?? ms);
+    this.#soughtAtMs = this.clock.monotonic();
     const point = ms === null ? null : this.stream.pointAt(ms);
-    for (const reader of this.readers) reader.seek(point);
-    this.fetchedPacket = null;
-    this.noteLive();
+    for (const reader of this.#readers) reader.seek(point);
+    this.#fetchedPacket = null;
+    this.#noteLive();
   }
 
   /**
@@ -211,68 +211,68 @@ export class LiveSession extends Session {
   }
 
   protected stall(): StallReason | null {
-    this.noteLive();
+    this.#noteLive();
     if (this.stream.ended) this.tellEnd(ENDED);
     if (this.prebuffering || this.stream.ended || this.stream.silentMs < STALLED_MS) return null;
     if (this.position?.isLive === false) return null;
-    return this.missing();
+    return this.#missing();
   }
 
   /** Why nothing new comes. */
-  private missing(): StallReason {
+  #missing(): StallReason {
     if (this.stream.source.status().peers === 0) return "no_peers";
     // Peers have announced nothing that is not here.
     return this.stream.missesPieces ? "missing_piece" : "source_silent";
   }
 
   protected release(): void {
-    this.forgetGaps();
-    this.readers.clear();
-    if (this.identity.output === "hls") this.shared.leaveAudience(this.stream);
-    this.lease.release();
+    this.#forgetGaps();
+    this.#readers.clear();
+    if (this.identity.output === "hls") this.#shared.leaveAudience(this.stream);
+    this.#lease.release();
   }
 
   /**
    * What is played now after a seek, Unix ms; null: the edge is. Players read ahead, but play no faster than time
    * passes.
    */
-  private get wantedMs(): number | null {
-    return this.soughtMs === null ? null : this.soughtMs + this.clock.monotonic() - this.soughtAtMs;
+  get #wantedMs(): number | null {
+    return this.#soughtMs === null ? null : this.#soughtMs + this.clock.monotonic() - this.#soughtAtMs;
   }
 
-  private packet(): number | null {
+  #packet(): number | null {
     let packet: number | null = null;
-    for (const reader of this.readers) packet = Math.max(packet ?? 0, reader.position ?? 0);
-    packet ??= this.fetchedPacket;
-    const { wantedMs } = this;
+    for (const reader of this.#readers) packet = Math.max(packet ?? 0, reader.position ?? 0);
+    packet ??= this.#fetchedPacket;
+    const wantedMs = this.#wantedMs;
     if (wantedMs === null) return packet;
     const sought = this.stream.pointAt(wantedMs)?.packet ?? null;
     return packet === null || sought === null ? packet ?? sought : Math.min(packet, sought);
   }
 
-  private isLive(packet: number, behindMs: number): boolean {
+  #isLive(packet: number, behindMs: number): boolean {
     if (this.identity.output !== "hls") return behindMs <= AT_EDGE_MS;
     const near = this.stream.segments.at(-AT_EDGE_SEGMENTS);
     return near === undefined || packet >= near.firstPacket;
   }
 
   /** Reports when the session left the edge or came back to it. */
-  private noteLive(): void {
+  #noteLive(): void {
     const isLive = this.position?.isLive ?? !this.stream.ended;
-    if (isLive === this.wasLive) return;
-    this.wasLive = isLive;
+    if (isLive === this.#wasLive) return;
+    this.#wasLive = isLive;
     this.tell("live_changed", { is_live: isLive ? 1 : 0 });
   }
 
-  private async prebuffer(): Promise<void> {
+  async #prebuffer(): Promise<void> {
     try {
       while (this.stream.startPoint() === null) {
         const progress = this.prebufferProgress;
-        if (progress !== this.toldProgress) this.tell("prebuffering", { progress });
-        this.toldProgress = progress;
+        if (progress !== this.#toldProgress) this.tell("prebuffering", { progress });
+        this.#toldProgress = progress;
         await this.stream.grown(this.signal);
       }
-      this.started = true;
+      this.#started = true;
       this.tell("playing");
     } catch (error) {
       if (!this.stopped) throw error;

@@ -54,62 +54,62 @@ export class LiveStream {
   readonly source: LiveSource;
   readonly window: PacketWindow;
   readonly cuts: LiveCuts;
-  private readonly clock: Clock;
-  private readonly windowMs: number;
-  private readonly feed: LiveFeed;
-  private readonly scan: LiveScan;
-  private readonly forget: () => void;
-  private readonly waiting = new Set<() => void>();
-  private readonly gapListeners = new Set<(gap: LiveGap) => void>();
-  private points: LivePoint[] = [];
+  readonly #clock: Clock;
+  readonly #windowMs: number;
+  readonly #feed: LiveFeed;
+  readonly #scan: LiveScan;
+  readonly #forget: () => void;
+  readonly #waiting = new Set<() => void>();
+  readonly #gapListeners = new Set<(gap: LiveGap) => void>();
+  #points: LivePoint[] = [];
   /** From the first that is kept: first packets, and how far the runs that are over can be read. */
-  private readonly runs: { readonly start: number; until: number | null }[] = [{ start: 0, until: null }];
-  private timer: Timer | null = null;
-  private lastGrowthMs: number;
-  private closing: Promise<void> | null = null;
+  readonly #runs: { readonly start: number; until: number | null }[] = [{ start: 0, until: null }];
+  #timer: Timer | null = null;
+  #lastGrowthMs: number;
+  #closing: Promise<void> | null = null;
 
   constructor(source: LiveSource, clock: Clock, options: LiveStreamOptions) {
     const { limits } = options;
     this.source = source;
-    this.clock = clock;
-    this.windowMs = limits.windowMs;
+    this.#clock = clock;
+    this.#windowMs = limits.windowMs;
     this.window = new PacketWindow({ ...limits, windowMs: limits.windowMs + GRACE_MS }, options.files ?? null);
     this.cuts = new LiveCuts({
       leastNumber: options.leastNumber ?? 0,
       timeOf: (packet) => this.window.timeOf(packet),
-      onPoint: (point) => this.keep(point),
+      onPoint: (point) => this.#keep(point),
     });
-    this.scan = new LiveScan({
+    this.#scan = new LiveScan({
       runEnded: (packet, isWhole) => {
         // A decoder shows rubbish for an access unit that is cut short.
-        this.runs.at(-1)!.until = isWhole ? packet : this.scan.unitStart ?? packet;
-        this.runs.push({ start: packet, until: null });
-        if (this.runs.length > MAX_RUNS) this.runs.splice(0, MAX_RUNS / 2);
+        this.#runs.at(-1)!.until = isWhole ? packet : this.#scan.unitStart ?? packet;
+        this.#runs.push({ start: packet, until: null });
+        if (this.#runs.length > MAX_RUNS) this.#runs.splice(0, MAX_RUNS / 2);
         this.cuts.runEnded(packet, isWhole);
       },
       packet: (...told) => this.cuts.packet(...told),
       point: (point) => this.cuts.point(point),
     });
-    this.lastGrowthMs = clock.monotonic();
-    this.feed = source.node.openFeed();
-    this.forget = source.onPiece(() => this.take());
-    this.tick();
+    this.#lastGrowthMs = clock.monotonic();
+    this.#feed = source.node.openFeed();
+    this.#forget = source.onPiece(() => this.#take());
+    this.#tick();
   }
 
   /** The broadcaster said that it is over, and everything before is here. */
   get ended(): boolean {
-    return this.feed.ended;
+    return this.#feed.ended;
   }
 
   /** Monotonic ms at which the window last grew. */
   get silentMs(): number {
-    return this.clock.monotonic() - this.lastGrowthMs;
+    return this.#clock.monotonic() - this.#lastGrowthMs;
   }
 
   /** Pieces are known that have not come. */
   get missesPieces(): boolean {
     const newest = this.source.node.window.newest;
-    return newest !== null && this.feed.position !== null && newest.seq >= this.feed.position;
+    return newest !== null && this.#feed.position !== null && newest.seq >= this.#feed.position;
   }
 
   /** How much of the media with which playing begins is here, 0–100. */
@@ -125,12 +125,12 @@ export class LiveStream {
   /** Segments that the playlist names. */
   get segments(): readonly LiveSegment[] {
     const newestMs = this.window.newestMs ?? 0;
-    return this.cuts.segments.filter((segment) => segment.startMs >= newestMs - this.windowMs);
+    return this.cuts.segments.filter((segment) => segment.startMs >= newestMs - this.#windowMs);
   }
 
   /** First packet of the run after that of `packet`; null while that run continues. */
   runEnd(packet: number): number | null {
-    return this.runs.find(({ start }) => start > packet)?.start ?? null;
+    return this.#runs.find(({ start }) => start > packet)?.start ?? null;
   }
 
   /**
@@ -138,27 +138,27 @@ export class LiveStream {
    * beginning of one.
    */
   readableEnd(packet: number): number {
-    const run = this.runs.findLast(({ start }) => start <= packet);
+    const run = this.#runs.findLast(({ start }) => start <= packet);
     if (run === undefined) return packet;
-    return run.until ?? (this.ended ? this.window.end : this.scan.unitStart ?? this.window.end);
+    return run.until ?? (this.ended ? this.window.end : this.#scan.unitStart ?? this.window.end);
   }
 
   /** Where a new reader begins; null while nothing can be played. */
   startPoint(): LivePoint | null {
     const newestMs = this.window.newestMs ?? 0;
-    const inRun = this.points.filter((point) => point.run === this.scan.currentRun);
+    const inRun = this.#points.filter((point) => point.run === this.#scan.currentRun);
     return inRun.findLast((point) => this.window.timeOf(point.packet) <= newestMs - START_BEHIND_MS) ?? inRun[0] ??
-      this.points.at(-1) ?? null;
+      this.#points.at(-1) ?? null;
   }
 
   /** The first random access point from `packet` on; null when none came yet. */
   pointFrom(packet: number): LivePoint | null {
-    return this.points.find((point) => point.packet >= packet) ?? null;
+    return this.#points.find((point) => point.packet >= packet) ?? null;
   }
 
   /** The last random access point captured at or before `ms` (Unix ms); the oldest there is when all are later. */
   pointAt(ms: number): LivePoint | null {
-    return this.points.findLast((point) => this.window.timeOf(point.packet) <= ms) ?? this.points[0] ?? null;
+    return this.#points.findLast((point) => this.window.timeOf(point.packet) <= ms) ?? this.#points[0] ?? null;
   }
 
   /** The bytes of a segment, beginning with PAT and PMT. Its packets must still be in the window when they are read. */
@@ -184,16 +184,16 @@ export class LiveStream {
   /** Resolves when anything of the broadcast arrived; rejects with the signal's reason. */
   async arriving(signal: AbortSignal): Promise<void> {
     const { node } = this.source;
-    while (!this.feed.started && !(node.joined && node.window.solid > node.window.base)) await this.grown(signal);
+    while (!this.#feed.started && !(node.joined && node.window.solid > node.window.base)) await this.grown(signal);
   }
 
   /** Resolves when the window grew, the broadcast ended or this was closed; rejects with the signal's reason. */
   grown(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.reject(abortError(signal));
-    if (this.closing !== null) return Promise.resolve();
+    if (this.#closing !== null) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const abort = () => {
-        this.waiting.delete(wake);
+        this.#waiting.delete(wake);
         reject(abortError(signal));
       };
       const wake = () => {
@@ -201,90 +201,90 @@ export class LiveStream {
         resolve();
       };
       signal.addEventListener("abort", abort, { once: true });
-      this.waiting.add(wake);
+      this.#waiting.add(wake);
     });
   }
 
   /** Lets all who wait for the window look again. */
   wake(): void {
-    const all = [...this.waiting];
-    this.waiting.clear();
+    const all = [...this.#waiting];
+    this.#waiting.clear();
     for (const wake of all) wake();
   }
 
   /** Calls `listener` when content is given up as missing. Returns the way to stop it. */
   onGap(listener: (gap: LiveGap) => void): () => void {
-    this.gapListeners.add(listener);
-    return () => void this.gapListeners.delete(listener);
+    this.#gapListeners.add(listener);
+    return () => void this.#gapListeners.delete(listener);
   }
 
   /** Stops following the broadcast; resolves when nothing of its window is left on disk. */
   close(): Promise<void> {
-    if (this.closing !== null) return this.closing;
-    this.closing = this.window.close();
-    this.timer?.cancel();
-    this.forget();
-    this.source.node.closeFeed(this.feed);
+    if (this.#closing !== null) return this.#closing;
+    this.#closing = this.window.close();
+    this.#timer?.cancel();
+    this.#forget();
+    this.source.node.closeFeed(this.#feed);
     this.wake();
-    return this.closing;
+    return this.#closing;
   }
 
-  private tick(): void {
-    this.take();
-    if (this.closing === null) this.timer = this.clock.setTimeout(() => this.tick(), TICK_MS);
+  #tick(): void {
+    this.#take();
+    if (this.#closing === null) this.#timer = this.#clock.setTimeout(() => this.#tick(), TICK_MS);
   }
 
-  private take(): void {
-    if (this.closing !== null) return;
-    const endedBefore = this.feed.ended;
-    const skippedBefore = this.feed.skippedPieces;
-    const pieces = this.feed.take(this.clock.monotonic());
+  #take(): void {
+    if (this.#closing !== null) return;
+    const endedBefore = this.#feed.ended;
+    const skippedBefore = this.#feed.skippedPieces;
+    const pieces = this.#feed.take(this.#clock.monotonic());
     const first = pieces[0];
-    const earlier = first !== undefined && this.window.end === 0 ? this.piecesBefore(first.header) : [];
+    const earlier = first !== undefined && this.window.end === 0 ? this.#piecesBefore(first.header) : [];
     for (const { header, blocks, discontinuity } of [...earlier, ...pieces]) {
       const fromMs = this.window.newestMs;
       this.window.append(blocks, header.timestampMs);
-      this.scan.push(concatBytes(blocks), discontinuity);
-      if (discontinuity && fromMs !== null && this.feed.skippedPieces > skippedBefore) {
-        for (const listener of [...this.gapListeners]) listener({ fromMs, toMs: header.timestampMs });
+      this.#scan.push(concatBytes(blocks), discontinuity);
+      if (discontinuity && fromMs !== null && this.#feed.skippedPieces > skippedBefore) {
+        for (const listener of [...this.#gapListeners]) listener({ fromMs, toMs: header.timestampMs });
       }
     }
-    if (pieces.length > 0) this.grew();
-    if (this.feed.ended && !endedBefore) this.cuts.end(this.window.end);
+    if (pieces.length > 0) this.#grew();
+    if (this.#feed.ended && !endedBefore) this.cuts.end(this.window.end);
     // Before the first header, progress is reported.
-    if (pieces.length > 0 || this.feed.ended !== endedBefore || !this.feed.started) this.wake();
+    if (pieces.length > 0 || this.#feed.ended !== endedBefore || !this.#feed.started) this.wake();
   }
 
   /**
    * The pieces that the swarm still holds from before `header` without a hole. If the broadcast was joined earlier, a
    * viewer who opens a player again can go back at once.
    */
-  private piecesBefore(header: PieceHeader): FeedPiece[] {
+  #piecesBefore(header: PieceHeader): FeedPiece[] {
     const { window } = this.source.node;
     const pieces: FeedPiece[] = [];
     for (let seq = header.seq - 1; seq >= window.base; seq--) {
       const entry = window.get(seq);
-      if (!isComplete(entry) || entry.header.timestampMs < header.timestampMs - this.windowMs) break;
+      if (!isComplete(entry) || entry.header.timestampMs < header.timestampMs - this.#windowMs) break;
       const discontinuity = (entry.header.flags & FLAG_DISCONTINUITY) !== 0;
       pieces.push({ header: entry.header, blocks: entry.blocks as Uint8Array[], discontinuity });
     }
     return pieces.reverse();
   }
 
-  private keep(point: LivePoint): void {
-    const last = this.points.at(-1);
+  #keep(point: LivePoint): void {
+    const last = this.#points.at(-1);
     const isNear = last?.run === point.run &&
       this.window.timeOf(point.packet) - this.window.timeOf(last.packet) < POINTS_APART_MS;
-    if (!isNear) this.points.push(point);
-    if (this.points.length > MAX_POINTS) this.points.splice(0, MAX_POINTS / 4);
+    if (!isNear) this.#points.push(point);
+    if (this.#points.length > MAX_POINTS) this.#points.splice(0, MAX_POINTS / 4);
   }
 
-  private grew(): void {
-    this.lastGrowthMs = this.clock.monotonic();
+  #grew(): void {
+    this.#lastGrowthMs = this.#clock.monotonic();
     const { base } = this.window;
     this.cuts.drop(base);
-    const firstKept = this.points.findIndex((point) => point.packet >= base);
-    this.points.splice(0, firstKept < 0 ? this.points.length : firstKept);
-    while (this.runs.length > 1 && this.runs[1]!.start <= base) this.runs.shift();
+    const firstKept = this.#points.findIndex((point) => point.packet >= base);
+    this.#points.splice(0, firstKept < 0 ? this.#points.length : firstKept);
+    while (this.#runs.length > 1 && this.#runs[1]!.start <= base) this.#runs.shift();
   }
 }

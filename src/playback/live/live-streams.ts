@@ -24,70 +24,70 @@ interface Entry {
 
 /** Opens broadcasts for sessions and closes them after the last one. */
 export class LiveStreams {
-  private readonly swarms: LiveSwarms;
-  private readonly clock: Clock;
-  private readonly windowOf: LiveWindowMaker;
-  private readonly entries = new Map<string, Entry>();
+  readonly #swarms: LiveSwarms;
+  readonly #clock: Clock;
+  readonly #windowOf: LiveWindowMaker;
+  readonly #entries = new Map<string, Entry>();
   /** Infohash → number of the next segment, of broadcasts that were played before: no number comes twice. */
-  private readonly numbers = new Map<string, number>();
+  readonly #numbers = new Map<string, number>();
   /** Windows that are being removed from the disk. */
-  private readonly closing = new Set<Promise<void>>();
+  readonly #closing = new Set<Promise<void>>();
 
   constructor(swarms: LiveSwarms, clock: Clock, windowOf: LiveWindowMaker) {
-    this.swarms = swarms;
-    this.clock = clock;
-    this.windowOf = windowOf;
+    this.#swarms = swarms;
+    this.#clock = clock;
+    this.#windowOf = windowOf;
   }
 
   /** Joins a broadcast, or shares what is joined. Throws as `LiveSwarms.acquire`. */
   open(target: LiveTarget): LiveStreamLease {
     const { infohashHex } = target.metainfo;
-    const running = this.entries.get(infohashHex);
+    const running = this.#entries.get(infohashHex);
     // A broadcast that ended stays for its readers. If the broadcaster continued under the same id, it is joined again.
-    const entry = running !== undefined && !running.stream.ended ? running : this.join(target);
+    const entry = running !== undefined && !running.stream.ended ? running : this.#join(target);
     entry.users++;
     let released = false;
     const release = () => {
       if (released) return;
       released = true;
       if (--entry.users > 0) return;
-      this.end(entry.stream);
+      this.#end(entry.stream);
       entry.lease.release();
-      this.remember(infohashHex, entry.stream.cuts.next);
-      if (this.entries.get(infohashHex) === entry) this.entries.delete(infohashHex);
+      this.#remember(infohashHex, entry.stream.cuts.next);
+      if (this.#entries.get(infohashHex) === entry) this.#entries.delete(infohashHex);
     };
     return { stream: entry.stream, release };
   }
 
   /** Ends all streams; resolves when nothing of them is left on disk. */
   async close(): Promise<void> {
-    for (const { stream } of this.entries.values()) this.end(stream);
-    await Promise.all(this.closing);
+    for (const { stream } of this.#entries.values()) this.#end(stream);
+    await Promise.all(this.#closing);
   }
 
-  private end(stream: LiveStream): void {
-    const closing: Promise<void> = stream.close().finally(() => this.closing.delete(closing));
-    this.closing.add(closing);
+  #end(stream: LiveStream): void {
+    const closing: Promise<void> = stream.close().finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
   }
 
-  private join(target: LiveTarget): Entry {
-    const lease = this.swarms.acquire(target);
+  #join(target: LiveTarget): Entry {
+    const lease = this.#swarms.acquire(target);
     const { infohashHex } = target.metainfo;
-    const least = this.entries.get(infohashHex)?.stream.cuts.next ?? this.numbers.get(infohashHex) ?? 0;
+    const least = this.#entries.get(infohashHex)?.stream.cuts.next ?? this.#numbers.get(infohashHex) ?? 0;
     const entry = {
       lease,
-      stream: new LiveStream(lease.swarm, this.clock, { ...this.windowOf(infohashHex), leastNumber: least }),
+      stream: new LiveStream(lease.swarm, this.#clock, { ...this.#windowOf(infohashHex), leastNumber: least }),
       users: 0,
     };
-    this.entries.set(infohashHex, entry);
+    this.#entries.set(infohashHex, entry);
     return entry;
   }
 
-  private remember(infohashHex: string, next: number | null): void {
-    const before = this.numbers.get(infohashHex) ?? 0;
-    this.numbers.delete(infohashHex);
-    this.numbers.set(infohashHex, Math.max(before, next ?? 0));
-    const oldest = this.numbers.keys().next().value;
-    if (this.numbers.size > MAX_REMEMBERED && oldest !== undefined) this.numbers.delete(oldest);
+  #remember(infohashHex: string, next: number | null): void {
+    const before = this.#numbers.get(infohashHex) ?? 0;
+    this.#numbers.delete(infohashHex);
+    this.#numbers.set(infohashHex, Math.max(before, next ?? 0));
+    const oldest = this.#numbers.keys().next().value;
+    if (this.#numbers.size > MAX_REMEMBERED && oldest !== undefined) this.#numbers.delete(oldest);
   }
 }

@@ -44,42 +44,42 @@ export interface WindowLimits {
 export class PacketWindow implements ByteSource {
   /** A broadcast has no end: positions are packet number × 188. */
   readonly sizeBytes = Number.MAX_SAFE_INTEGER;
-  private readonly limits: WindowLimits;
-  private readonly files: WindowFiles | null;
-  private chunks: Chunk[] = [];
-  private memoryBytes = 0;
-  private diskBytes = 0;
+  readonly #limits: WindowLimits;
+  readonly #files: WindowFiles | null;
+  #chunks: Chunk[] = [];
+  #memoryBytes = 0;
+  #diskBytes = 0;
   /** The first packets of chunks before are on disk or on the way there, or stay in memory because the disk failed. */
-  private movedTo = 0;
-  private isMoving = false;
+  #movedTo = 0;
+  #isMoving = false;
   /** First packet kept. */
   base = 0;
   /** Packets so far: number of the next one. */
   end = 0;
 
   constructor(limits: WindowLimits, files: WindowFiles | null = null) {
-    this.limits = limits;
-    this.files = files;
+    this.#limits = limits;
+    this.#files = files;
   }
 
   /** Bytes kept in memory. */
   get usedBytes(): number {
-    return this.memoryBytes;
+    return this.#memoryBytes;
   }
 
   /** Bytes kept on disk. */
   get usedDiskBytes(): number {
-    return this.diskBytes;
+    return this.#diskBytes;
   }
 
   /** Capture time of the oldest packet kept, Unix ms; null when empty. */
   get oldestMs(): number | null {
-    return this.chunks[0]?.captureMs ?? null;
+    return this.#chunks[0]?.captureMs ?? null;
   }
 
   /** Capture time of the newest chunk, Unix ms; null when empty. */
   get newestMs(): number | null {
-    return this.chunks.at(-1)?.captureMs ?? null;
+    return this.#chunks.at(-1)?.captureMs ?? null;
   }
 
   /** Takes the next chunk, whole packets in `parts`. */
@@ -87,26 +87,26 @@ export class PacketWindow implements ByteSource {
     const bytes = parts.reduce((sum, part) => sum + part.length, 0);
     const packetCount = Math.floor(bytes / PACKET_BYTES);
     if (packetCount === 0) return;
-    this.chunks.push({ firstPacket: this.end, packetCount, captureMs, parts, place: null });
+    this.#chunks.push({ firstPacket: this.end, packetCount, captureMs, parts, place: null });
     this.end += packetCount;
-    this.memoryBytes += packetCount * PACKET_BYTES;
-    this.trim(captureMs);
-    if (this.files !== null && !this.isMoving) void this.move(this.files);
+    this.#memoryBytes += packetCount * PACKET_BYTES;
+    this.#trim(captureMs);
+    if (this.#files !== null && !this.#isMoving) void this.#move(this.#files);
   }
 
   /** Drops everything; resolves when the disk is clean. */
   async close(): Promise<void> {
-    this.chunks = [];
+    this.#chunks = [];
     this.base = this.end;
-    await this.files?.close();
+    await this.#files?.close();
   }
 
   /** When `packet` was captured, Unix ms, to the part of a chunk; the edges for those outside. 0 when empty. */
   timeOf(packet: number): number {
-    const index = this.indexOf(Math.max(this.base, packet));
-    const chunk = this.chunks[index];
+    const index = this.#indexOf(Math.max(this.base, packet));
+    const chunk = this.#chunks[index];
     if (chunk === undefined) return this.newestMs ?? 0;
-    const next = this.chunks[index + 1];
+    const next = this.#chunks[index + 1];
     const lasts = next === undefined ? 0 : Math.min(MAX_CHUNK_MS, Math.max(0, next.captureMs - chunk.captureMs));
     const share = Math.max(0, packet - chunk.firstPacket) / chunk.packetCount;
     return chunk.captureMs + Math.round(share * lasts);
@@ -114,8 +114,8 @@ export class PacketWindow implements ByteSource {
 
   /** Chunks that hold packets of `[from, to)`. */
   chunksBetween(from: number, to: number): number {
-    if (to <= from || this.chunks.length === 0) return 0;
-    return Math.min(this.chunks.length - 1, this.indexOf(to - 1)) - this.indexOf(Math.max(from, this.base)) + 1;
+    if (to <= from || this.#chunks.length === 0) return 0;
+    return Math.min(this.#chunks.length - 1, this.#indexOf(to - 1)) - this.#indexOf(Math.max(from, this.base)) + 1;
   }
 
   /** Packets `[first, first + count)`, a copy. Rejects with `not_found` when some are no longer or not yet there. */
@@ -124,11 +124,11 @@ export class PacketWindow implements ByteSource {
     const outside = () => new MillraceError("not_found", "this part of the broadcast is outside the window");
     if (first < this.base || first + count > this.end) throw outside();
     let left = count;
-    for (let index = this.indexOf(first); left > 0; index++) {
-      const chunk = this.chunks[index]!;
+    for (let index = this.#indexOf(first); left > 0; index++) {
+      const chunk = this.#chunks[index]!;
       const skip = Math.max(0, first - chunk.firstPacket);
       const take = Math.min(left, chunk.packetCount - skip);
-      parts.push(this.readChunk(chunk, skip * PACKET_BYTES, take * PACKET_BYTES));
+      parts.push(this.#readChunk(chunk, skip * PACKET_BYTES, take * PACKET_BYTES));
       left -= take;
     }
     try {
@@ -147,8 +147,8 @@ export class PacketWindow implements ByteSource {
     return (await this.packets(first, last - first)).subarray(skip, skip + length);
   }
 
-  private readChunk(chunk: Chunk, offset: number, length: number): Uint8Array | Promise<Uint8Array> {
-    if (chunk.parts === null) return this.files!.read(chunk.place!, offset, length);
+  #readChunk(chunk: Chunk, offset: number, length: number): Uint8Array | Promise<Uint8Array> {
+    if (chunk.parts === null) return this.#files!.read(chunk.place!, offset, length);
     const out: Uint8Array[] = [];
     let skip = offset;
     let left = length;
@@ -162,39 +162,39 @@ export class PacketWindow implements ByteSource {
   }
 
   /** Drops what is too old, and the oldest while there is too much. */
-  private trim(newestMs: number): void {
-    const { windowMs, maxBytes, maxDiskBytes = 0 } = this.limits;
+  #trim(newestMs: number): void {
+    const { windowMs, maxBytes, maxDiskBytes = 0 } = this.#limits;
     let old = 0;
-    while (old < this.chunks.length - 1) {
-      const chunk = this.chunks[old]!;
-      const fits = this.memoryBytes <= maxBytes && (this.diskBytes <= maxDiskBytes || maxDiskBytes === 0) &&
-        this.chunks.length - old <= MAX_CHUNKS;
+    while (old < this.#chunks.length - 1) {
+      const chunk = this.#chunks[old]!;
+      const fits = this.#memoryBytes <= maxBytes && (this.#diskBytes <= maxDiskBytes || maxDiskBytes === 0) &&
+        this.#chunks.length - old <= MAX_CHUNKS;
       if (chunk.captureMs >= newestMs - windowMs && fits) break;
-      if (chunk.parts === null) this.diskBytes -= chunk.packetCount * PACKET_BYTES;
-      else this.memoryBytes -= chunk.packetCount * PACKET_BYTES;
-      if (chunk.place !== null) this.files!.release(chunk.place);
+      if (chunk.parts === null) this.#diskBytes -= chunk.packetCount * PACKET_BYTES;
+      else this.#memoryBytes -= chunk.packetCount * PACKET_BYTES;
+      if (chunk.place !== null) this.#files!.release(chunk.place);
       old++;
     }
-    if (old > 0) this.chunks.splice(0, old);
-    this.base = this.chunks[0]!.firstPacket;
+    if (old > 0) this.#chunks.splice(0, old);
+    this.base = this.#chunks[0]!.firstPacket;
   }
 
   /**
    * Sends old data to the disk; it leaves memory once it is there. One chunk after the other: each is copied for it,
    * and copies must not pile up if a disk hangs.
    */
-  private async move(files: WindowFiles): Promise<void> {
-    this.isMoving = true;
+  async #move(files: WindowFiles): Promise<void> {
+    this.#isMoving = true;
     for (;;) {
-      const chunk = this.chunks[this.indexOf(Math.max(this.movedTo, this.base))];
+      const chunk = this.#chunks[this.#indexOf(Math.max(this.#movedTo, this.base))];
       if (chunk === undefined || chunk.captureMs >= this.newestMs! - IN_MEMORY_MS) break;
-      this.movedTo = chunk.firstPacket + chunk.packetCount;
-      await this.store(chunk, files);
+      this.#movedTo = chunk.firstPacket + chunk.packetCount;
+      await this.#store(chunk, files);
     }
-    this.isMoving = false;
+    this.#isMoving = false;
   }
 
-  private async store(chunk: Chunk, files: WindowFiles): Promise<void> {
+  async #store(chunk: Chunk, files: WindowFiles): Promise<void> {
     const place = await files.write(concatBytes(chunk.parts!));
     if (place === null) return;
     // It may have been dropped in the meantime.
@@ -202,17 +202,17 @@ export class PacketWindow implements ByteSource {
     const bytes = chunk.packetCount * PACKET_BYTES;
     chunk.place = place;
     chunk.parts = null;
-    this.memoryBytes -= bytes;
-    this.diskBytes += bytes;
+    this.#memoryBytes -= bytes;
+    this.#diskBytes += bytes;
   }
 
   /** Index of the chunk that holds `packet`; the number of chunks when it is beyond them. */
-  private indexOf(packet: number): number {
+  #indexOf(packet: number): number {
     let low = 0;
-    let high = this.chunks.length;
+    let high = this.#chunks.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      const chunk = this.chunks[middle]!;
+      const chunk = this.#chunks[middle]!;
       if (chunk.firstPacket + chunk.packetCount <= packet) low = middle + 1;
       else high = middle;
     }

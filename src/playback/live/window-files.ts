@@ -28,41 +28,41 @@ interface WindowFile {
 
 /** Writes, reads and removes these files. One owner, one directory. */
 export class WindowFiles {
-  private readonly files: WindowFilePort;
-  private readonly directory: string;
-  private readonly log: Logger;
-  private readonly fileBytes: number;
-  private readonly all = new Set<WindowFile>();
-  private current: WindowFile | null = null;
-  private readonly reads = new Set<Promise<unknown>>();
-  private count = 0;
+  readonly #files: WindowFilePort;
+  readonly #directory: string;
+  readonly #log: Logger;
+  readonly #fileBytes: number;
+  readonly #all = new Set<WindowFile>();
+  #current: WindowFile | null = null;
+  readonly #reads = new Set<Promise<unknown>>();
+  #count = 0;
   /** Writes and removals, one after the other. */
-  private tail: Promise<unknown> = Promise.resolve();
-  private broken = false;
-  private closed = false;
+  #tail: Promise<unknown> = Promise.resolve();
+  #broken = false;
+  #closed = false;
 
   /** `directory` is made when it is needed and removed by `close`. `fileBytes`: see `FILE_BYTES`. */
   constructor(files: WindowFilePort, directory: string, log: Logger, fileBytes: number = FILE_BYTES) {
-    this.files = files;
-    this.directory = directory;
-    this.log = log;
-    this.fileBytes = fileBytes;
+    this.#files = files;
+    this.#directory = directory;
+    this.#log = log;
+    this.#fileBytes = fileBytes;
   }
 
   /** Stores `data`; null when the disk does not take it, which is logged once. The data then stays in memory. */
   write(data: Uint8Array): Promise<DiskPlace | null> {
-    return this.next(async () => {
-      if (this.broken || this.closed) return null;
+    return this.#next(async () => {
+      if (this.#broken || this.#closed) return null;
       try {
-        const file = await this.file();
+        const file = await this.#file();
         const position = file.sizeBytes;
         await file.handle.write(data, position);
         file.sizeBytes += data.length;
         file.wanted++;
         return { file, position };
       } catch (error) {
-        this.broken = true;
-        this.log.log("warn", "the window of a broadcast stays in memory: its disk takes no more", {
+        this.#broken = true;
+        this.#log.log("warn", "the window of a broadcast stays in memory: its disk takes no more", {
           error,
         });
         return null;
@@ -76,59 +76,59 @@ export class WindowFiles {
     const bytes = new Uint8Array(length);
     file.wanted++;
     const read = file.handle.read(bytes, position + offset);
-    this.reads.add(read);
+    this.#reads.add(read);
     try {
       if (await read !== length) throw new MillraceError("io", "the window of the broadcast was cut short on disk");
       return bytes;
     } finally {
-      this.reads.delete(read);
-      this.letGo(file);
+      this.#reads.delete(read);
+      this.#letGo(file);
     }
   }
 
   /** The bytes of a place are no longer needed. */
   release({ file }: DiskPlace): void {
-    this.letGo(file);
+    this.#letGo(file);
   }
 
   /** Removes everything. */
   close(): Promise<void> {
-    return this.next(async () => {
-      if (this.closed) return;
-      this.closed = true;
-      await Promise.allSettled(this.reads);
-      for (const file of [...this.all]) await this.discard(file);
-      await this.files.remove(this.directory).catch(() => {});
+    return this.#next(async () => {
+      if (this.#closed) return;
+      this.#closed = true;
+      await Promise.allSettled(this.#reads);
+      for (const file of [...this.#all]) await this.#discard(file);
+      await this.#files.remove(this.#directory).catch(() => {});
     });
   }
 
-  private async file(): Promise<WindowFile> {
-    if (this.current !== null && this.current.sizeBytes < this.fileBytes) return this.current;
-    if (this.current === null) await this.files.makeDirectory(this.directory);
-    const full = this.current;
-    const path = `${this.directory}/${this.count++}.ts`;
-    this.current = { path, handle: await this.files.open(path, "write"), sizeBytes: 0, wanted: 0, closed: false };
-    this.all.add(this.current);
-    if (full?.wanted === 0) await this.discard(full);
-    return this.current;
+  async #file(): Promise<WindowFile> {
+    if (this.#current !== null && this.#current.sizeBytes < this.#fileBytes) return this.#current;
+    if (this.#current === null) await this.#files.makeDirectory(this.#directory);
+    const full = this.#current;
+    const path = `${this.#directory}/${this.#count++}.ts`;
+    this.#current = { path, handle: await this.#files.open(path, "write"), sizeBytes: 0, wanted: 0, closed: false };
+    this.#all.add(this.#current);
+    if (full?.wanted === 0) await this.#discard(full);
+    return this.#current;
   }
 
-  private letGo(file: WindowFile): void {
-    if (--file.wanted === 0 && file !== this.current) void this.next(() => this.discard(file));
+  #letGo(file: WindowFile): void {
+    if (--file.wanted === 0 && file !== this.#current) void this.#next(() => this.#discard(file));
   }
 
-  private async discard(file: WindowFile): Promise<void> {
+  async #discard(file: WindowFile): Promise<void> {
     // Needed again: a read began in the meantime.
-    if (file.closed || (file.wanted > 0 && !this.closed)) return;
+    if (file.closed || (file.wanted > 0 && !this.#closed)) return;
     file.closed = true;
-    this.all.delete(file);
+    this.#all.delete(file);
     await file.handle.close().catch(() => {});
-    await this.files.remove(file.path).catch(() => {});
+    await this.#files.remove(file.path).catch(() => {});
   }
 
-  private next<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.tail.then(work);
-    this.tail = done.catch(() => {});
+  #next<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#tail.then(work);
+    this.#tail = done.catch(() => {});
     return done;
   }
 }

@@ -13,7 +13,7 @@ const surveyEveryMs = 5;
 export class Core {
   readonly book: PieceBook;
   readonly actions: SchedulerActions;
-  private readonly forgetPiece: ForgetPiece;
+  readonly #forgetPiece: ForgetPiece;
   readonly tuning: Tuning;
   readonly peers = new Map<number, PeerState>();
   readonly readers = new Map<number, ReaderState>();
@@ -39,17 +39,17 @@ export class Core {
    * Every reader has media ahead, and the peers bring much more than the bitrate. Then short seeks matter more than
    * speed.
    */
-  private calm = false;
+  #calm = false;
   /** The memory limit for unfinished pieces kept a peer from starting one. */
   limited = false;
-  private surveyedMs = Number.NEGATIVE_INFINITY;
-  private surveyedPeers = 0;
-  private readonly rates: number[] = [];
+  #surveyedMs = Number.NEGATIVE_INFINITY;
+  #surveyedPeers = 0;
+  readonly #rates: number[] = [];
 
   constructor(shape: SchedulerShape, actions: SchedulerActions, forgetPiece: ForgetPiece, tuning: Tuning) {
     this.book = new PieceBook(shape);
     this.actions = actions;
-    this.forgetPiece = forgetPiece;
+    this.#forgetPiece = forgetPiece;
     this.tuning = tuning;
     this.unknownRate = tuning.unknownBytesPerSecond;
   }
@@ -58,7 +58,7 @@ export class Core {
   slackMs(peer: PeerState): number {
     const { tuning } = this;
     if (this.readers.size === 0) return tuning.backgroundSlackMs;
-    return this.calm && peer.rate(0) < tuning.fastBytesPerSecond ? tuning.calmSlackMs : tuning.readerSlackMs;
+    return this.#calm && peer.rate(0) < tuning.fastBytesPerSecond ? tuning.calmSlackMs : tuning.readerSlackMs;
   }
 
   key(piece: number, block: number): number {
@@ -176,9 +176,9 @@ export class Core {
     if (end - from < book.parts.size) {
       for (let piece = from; piece < end; piece++) {
         const part = book.parts.get(piece);
-        if (part !== undefined) this.abandonPart(part);
+        if (part !== undefined) this.#abandonPart(part);
       }
-    } else for (const part of book.parts.values()) if (part.piece >= from && part.piece < end) this.abandonPart(part);
+    } else for (const part of book.parts.values()) if (part.piece >= from && part.piece < end) this.#abandonPart(part);
     let bytes = this.abandoned.size * book.pieceBytes;
     for (const part of this.abandoned) {
       if (bytes <= this.tuning.abandonedLimitBytes) break;
@@ -188,7 +188,7 @@ export class Core {
     }
   }
 
-  private abandonPart(part: ActivePiece): void {
+  #abandonPart(part: ActivePiece): void {
     if (this.book.state[part.piece] !== active || this.wanted(part.piece)) return;
     if (this.rarity?.covers(part.piece)) return;
     this.releasePart(part);
@@ -209,7 +209,7 @@ export class Core {
     const held = part.here > 0;
     this.book.deactivate(part, 0);
     this.reopened(part.piece);
-    if (held) this.forgetPiece(part.piece);
+    if (held) this.#forgetPiece(part.piece);
   }
 
   /** Whether there is anything a peer could be asked for. */
@@ -223,10 +223,10 @@ export class Core {
 
   /** Refreshes the sums over peers, unless they are fresh. */
   survey(nowMs: number): void {
-    if (nowMs - this.surveyedMs < surveyEveryMs && this.peers.size === this.surveyedPeers) return;
-    this.surveyedMs = nowMs;
-    this.surveyedPeers = this.peers.size;
-    const { rates } = this;
+    if (nowMs - this.#surveyedMs < surveyEveryMs && this.peers.size === this.#surveyedPeers) return;
+    this.#surveyedMs = nowMs;
+    this.#surveyedPeers = this.peers.size;
+    const rates = this.#rates;
     rates.length = 0;
     for (const peer of this.peers.values()) if (peer.measured && peer.usable) rates.push(peer.rate(0));
     rates.sort((a, b) => a - b);
@@ -243,12 +243,12 @@ export class Core {
       this.poolRate += peer.rate(this.unknownRate);
       this.bestEtaMs = Math.min(this.bestEtaMs, peer.etaMs(this.unknownRate));
     }
-    this.calm = true;
+    this.#calm = true;
     for (const reader of this.readers.values()) {
       const ahead = reader.advance() * this.book.pieceBytes - reader.position;
-      this.calm &&= ahead > reader.bytesPerSecond * (this.tuning.calmMs / 1000) ||
+      this.#calm &&= ahead > reader.bytesPerSecond * (this.tuning.calmMs / 1000) ||
         reader.cursor >= reader.windowEnd;
-      this.calm &&= this.poolRate > 2 * reader.bytesPerSecond;
+      this.#calm &&= this.poolRate > 2 * reader.bytesPerSecond;
     }
   }
 }

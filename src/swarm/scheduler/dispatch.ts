@@ -9,24 +9,25 @@ const latestFirst = (a: PeerState, b: PeerState): number => b.sortMs - a.sortMs 
 
 /** Gives free blocks to peers with room. */
 export class Dispatch {
-  private readonly core: Core;
-  private readonly picker: Picker;
-  private readonly order: PeerState[] = [];
+  readonly #core: Core;
+  readonly #picker: Picker;
+  readonly #order: PeerState[] = [];
 
   constructor(core: Core) {
-    this.core = core;
-    this.picker = new Picker(core);
+    this.#core = core;
+    this.#picker = new Picker(core);
   }
 
   /** Fills one peer's pipe. */
   one(peer: PeerState, nowMs: number): void {
-    const { core } = this;
+    const core = this.#core;
     if (peer.idleVersion === core.version) return;
-    while (this.give(peer, nowMs));
+    while (this.#give(peer, nowMs));
   }
 
-  private give(peer: PeerState, nowMs: number): boolean {
-    const { core, picker } = this;
+  #give(peer: PeerState, nowMs: number): boolean {
+    const core = this.#core;
+    const picker = this.#picker;
     if (!peer.takesRequests) return false;
     const slackMs = core.slackMs(peer);
     const criticalOnly = peer.presumed || peer.outstanding >= peer.depth(slackMs, core.share);
@@ -41,7 +42,8 @@ export class Dispatch {
 
   /** Fills all pipes, block by block, the peer that can deliver soonest first. */
   all(nowMs: number): void {
-    const { core, order } = this;
+    const core = this.#core;
+    const order = this.#order;
     if (!core.hasWork()) return;
     core.survey(nowMs);
     order.length = 0;
@@ -55,7 +57,7 @@ export class Dispatch {
     while (order.length > 0) {
       const peer = order[order.length - 1]!;
       core.bestEtaMs = peer.sortMs;
-      if (!this.give(peer, nowMs)) {
+      if (!this.#give(peer, nowMs)) {
         order.pop();
         continue;
       }
@@ -70,7 +72,8 @@ export class Dispatch {
 
   /** A run of free blocks for a web seed. */
   run(peer: PeerState, maxBytes: number, nowMs: number): { piece: number; offset: number; length: number } | null {
-    const { core, picker } = this;
+    const core = this.#core;
+    const picker = this.#picker;
     const { book } = core;
     core.survey(nowMs);
     if (!picker.pick(peer, peer.etaMs(core.unknownRate), false, nowMs)) return null;

@@ -101,24 +101,24 @@ export class PeerState {
   scanByte = 0;
   /** The piece it fetches in the background. */
   current: number = -1;
-  private readonly late = new Set<number>();
-  private readonly avoided = new Map<number, number>();
-  private readonly tuning: Tuning;
-  private readonly blockBytes: number;
-  private markMs = 0;
-  private restarted = true;
-  private bytes = 0;
-  private spanMs = 0;
-  private counted = 0;
-  private windowMinMs = Number.POSITIVE_INFINITY;
-  private windowStartMs = 0;
+  readonly #late = new Set<number>();
+  readonly #avoided = new Map<number, number>();
+  readonly #tuning: Tuning;
+  readonly #blockBytes: number;
+  #markMs = 0;
+  #restarted = true;
+  #bytes = 0;
+  #spanMs = 0;
+  #counted = 0;
+  #windowMinMs = Number.POSITIVE_INFINITY;
+  #windowStartMs = 0;
   /** Longest recent silence of a peer that answers in bursts; 0 for others. */
-  private pauseMs = 0;
-  private pauseSetMs = 0;
-  private pauseSeenMs = 0;
+  #pauseMs = 0;
+  #pauseSetMs = 0;
+  #pauseSeenMs = 0;
   /** Start of the present burst (data without a longer silence since then), and the number of its blocks. */
-  private burstMs = Number.POSITIVE_INFINITY;
-  private burstBlocks = 0;
+  #burstMs = Number.POSITIVE_INFINITY;
+  #burstBlocks = 0;
 
   /** `limit`: requests that it may have at once, or "web seed". */
   constructor(
@@ -133,8 +133,8 @@ export class PeerState {
     this.isWebSeed = limit === "web seed";
     this.limit = limit === "web seed" ? 0 : limit;
     this.fast = fast;
-    this.tuning = tuning;
-    this.blockBytes = blockBytes;
+    this.#tuning = tuning;
+    this.#blockBytes = blockBytes;
     this.window = tuning.firstDepthBlocks;
     if (rttMs !== null) this.baseMs = rttMs;
   }
@@ -148,7 +148,7 @@ export class PeerState {
     if (this.presumed) return true;
     if (!this.has(piece)) return false;
     if (this.choked && (this.allowed === null || !this.allowed.has(piece))) return false;
-    return this.avoided.size === 0 || !this.avoids(piece, nowMs);
+    return this.#avoided.size === 0 || !this.#avoids(piece, nowMs);
   }
 
   /** Whether it could be asked for anything. */
@@ -170,37 +170,37 @@ export class PeerState {
   }
 
   avoid(piece: number, untilMs: number): void {
-    if (this.avoided.size >= maxAvoided) this.avoided.delete(this.avoided.keys().next().value!);
-    this.avoided.set(piece, untilMs);
+    if (this.#avoided.size >= maxAvoided) this.#avoided.delete(this.#avoided.keys().next().value!);
+    this.#avoided.set(piece, untilMs);
   }
 
   /** It has the piece again: its earlier rejects no longer count. */
   forgive(piece: number): void {
-    this.avoided.delete(piece);
+    this.#avoided.delete(piece);
   }
 
-  private avoids(piece: number, nowMs: number): boolean {
-    const until = this.avoided.get(piece);
+  #avoids(piece: number, nowMs: number): boolean {
+    const until = this.#avoided.get(piece);
     if (until === undefined) return false;
     if (until > nowMs) return true;
-    this.avoided.delete(piece);
+    this.#avoided.delete(piece);
     return false;
   }
 
   /** Notes a cancelled block that may still come. */
   expectLate(key: number): void {
-    if (this.late.size >= maxLate) this.late.delete(this.late.keys().next().value!);
-    this.late.add(key);
+    if (this.#late.size >= maxLate) this.#late.delete(this.#late.keys().next().value!);
+    this.#late.add(key);
   }
 
   /** Whether the block was requested and cancelled. */
   mayComeLate(key: number): boolean {
-    return this.late.has(key);
+    return this.#late.has(key);
   }
 
   /** Whether the block was requested and cancelled; forgets that. */
   takeLate(key: number): boolean {
-    return this.late.size > 0 && this.late.delete(key);
+    return this.#late.size > 0 && this.#late.delete(key);
   }
 
   enqueue(request: BlockRequest): void {
@@ -209,7 +209,7 @@ export class PeerState {
     if (this.newest === null) {
       this.oldest = request;
       this.busySinceMs = request.sentMs;
-      this.restarted = true;
+      this.#restarted = true;
     } else this.newest.newer = request;
     this.newest = request;
     this.outstanding++;
@@ -230,29 +230,29 @@ export class PeerState {
   }
 
   get measured(): boolean {
-    return this.counted >= (3 * this.blockBytes) / 4 && this.spanMs > 0;
+    return this.#counted >= (3 * this.#blockBytes) / 4 && this.#spanMs > 0;
   }
 
   /** Bytes/s; returns `unknown` until two blocks were counted. */
   rate(unknown: number): number {
     if (!this.measured) return unknown;
     // Bytes held up in a buffer on the way arrive all at once: such a burst says nothing about the link.
-    const spanMs = Math.max(this.spanMs, this.tuning.rateSpanMinMs);
-    return Math.max((this.bytes * 1000) / spanMs, 1);
+    const spanMs = Math.max(this.#spanMs, this.#tuning.rateSpanMinMs);
+    return Math.max((this.#bytes * 1000) / spanMs, 1);
   }
 
   /** Base round trip, plus the pause of a peer that answers in bursts. */
   get rttMs(): number {
-    return this.routeMs + this.pauseMs;
+    return this.#routeMs + this.#pauseMs;
   }
 
-  private get routeMs(): number {
-    return this.baseMs === Number.POSITIVE_INFINITY ? this.tuning.unknownRttMs : this.baseMs;
+  get #routeMs(): number {
+    return this.baseMs === Number.POSITIVE_INFINITY ? this.#tuning.unknownRttMs : this.baseMs;
   }
 
   /** Time until one more block could be here. */
   etaMs(unknownRate: number): number {
-    return this.rttMs + ((this.outstanding + 1) * this.blockBytes * 1000) / this.rate(unknownRate);
+    return this.rttMs + ((this.outstanding + 1) * this.#blockBytes * 1000) / this.rate(unknownRate);
   }
 
   /** Time since its last sign of life while it owed something. */
@@ -262,50 +262,52 @@ export class PeerState {
 
   /** Time until a ranked request is likely to be served; the longer the silence, the longer this gets. */
   remainingMs(request: BlockRequest, unknownRate: number, nowMs: number): number {
-    const blockMs = (this.blockBytes * 1000) / this.rate(unknownRate);
+    const blockMs = (this.#blockBytes * 1000) / this.rate(unknownRate);
     const sinceMs = nowMs - Math.max(this.lastDataMs, this.busySinceMs + this.rttMs);
     const overdueMs = Math.max(0, sinceMs - blockMs);
     return (request.rank + 1) * blockMs - Math.min(sinceMs, blockMs) + 2 * overdueMs;
   }
 
   onBytes(bytes: number, nowMs: number): void {
-    this.noticePause(nowMs);
+    this.#noticePause(nowMs);
     this.lastDataMs = nowMs;
-    if (this.restarted) {
-      this.restarted = false;
-      this.markMs = nowMs;
+    if (this.#restarted) {
+      this.#restarted = false;
+      this.#markMs = nowMs;
       return;
     }
-    const dt = nowMs - this.markMs;
+    const dt = nowMs - this.#markMs;
     if (dt > 0) {
-      const keep = Math.exp(-dt / this.tuning.rateWindowMs);
-      this.bytes *= keep;
-      this.spanMs = this.spanMs * keep + this.tuning.rateWindowMs * (1 - keep);
-      this.markMs = nowMs;
+      const keep = Math.exp(-dt / this.#tuning.rateWindowMs);
+      this.#bytes *= keep;
+      this.#spanMs = this.#spanMs * keep + this.#tuning.rateWindowMs * (1 - keep);
+      this.#markMs = nowMs;
     }
-    this.bytes += bytes;
-    if (this.counted < 1 << 30) this.counted += bytes;
+    this.#bytes += bytes;
+    if (this.#counted < 1 << 30) this.#counted += bytes;
   }
 
   /**
    * Data came after a silence: had the far end run dry? Yes, if the burst before was shorter than the silence and
    * served everything requested before it; a link that is merely slow always owes something older.
    */
-  private noticePause(nowMs: number): void {
-    if (this.pauseMs > 0 && nowMs - this.pauseSeenMs > pauseMemoryMs) this.pauseMs = 0;
+  #noticePause(nowMs: number): void {
+    if (this.#pauseMs > 0 && nowMs - this.#pauseSeenMs > pauseMemoryMs) this.#pauseMs = 0;
     const silenceMs = nowMs - this.lastDataMs;
-    if (silenceMs < Math.max(minPauseMs, this.routeMs + this.tuning.readerSlackMs)) return;
-    const { burstMs, burstBlocks, oldest } = this;
-    this.burstMs = nowMs;
-    this.burstBlocks = 0;
+    if (silenceMs < Math.max(minPauseMs, this.#routeMs + this.#tuning.readerSlackMs)) return;
+    const { oldest } = this;
+    const burstMs = this.#burstMs;
+    const burstBlocks = this.#burstBlocks;
+    this.#burstMs = nowMs;
+    this.#burstBlocks = 0;
     // It was idle in between, or cut off for long: no evidence.
     if (oldest === null || this.busySinceMs > this.lastDataMs || silenceMs > 2 * maxPauseMs) return;
-    if (burstBlocks < 2 || this.lastDataMs - burstMs > silenceMs || oldest.sentMs < burstMs - this.routeMs) return;
+    if (burstBlocks < 2 || this.lastDataMs - burstMs > silenceMs || oldest.sentMs < burstMs - this.#routeMs) return;
     const pauseMs = Math.min(silenceMs, maxPauseMs);
-    this.pauseSeenMs = nowMs;
-    if (pauseMs > this.pauseMs || nowMs - this.pauseSetMs > pauseMemoryMs) {
-      this.pauseMs = pauseMs;
-      this.pauseSetMs = nowMs;
+    this.#pauseSeenMs = nowMs;
+    if (pauseMs > this.#pauseMs || nowMs - this.#pauseSetMs > pauseMemoryMs) {
+      this.#pauseMs = pauseMs;
+      this.#pauseSetMs = nowMs;
     }
     if (!this.slowStart) this.window = this.outstanding;
     this.slowStart = true;
@@ -314,19 +316,19 @@ export class PeerState {
   /** A block came `latencyMs` after it was requested. */
   onBlock(latencyMs: number, slackMs: number, nowMs: number): void {
     this.doubtful = false;
-    this.burstBlocks++;
+    this.#burstBlocks++;
     if (latencyMs < this.baseMs) this.baseMs = latencyMs;
-    if (latencyMs < this.windowMinMs) this.windowMinMs = latencyMs;
-    if (nowMs - this.windowStartMs > baseWindowMs) {
+    if (latencyMs < this.#windowMinMs) this.#windowMinMs = latencyMs;
+    if (nowMs - this.#windowStartMs > baseWindowMs) {
       // Half of the recent minimum: low enough that our own queue does not raise it, high enough to follow a longer
       // route.
-      if (this.windowStartMs > 0) this.baseMs = Math.max(this.baseMs, this.windowMinMs / 2);
-      this.windowStartMs = nowMs;
-      this.windowMinMs = Number.POSITIVE_INFINITY;
+      if (this.#windowStartMs > 0) this.baseMs = Math.max(this.baseMs, this.#windowMinMs / 2);
+      this.#windowStartMs = nowMs;
+      this.#windowMinMs = Number.POSITIVE_INFINITY;
     }
     if (!this.slowStart) return;
     if (this.measured && latencyMs - this.rttMs > slackMs) this.slowStart = false;
-    else if (this.window < this.tuning.depthCapBlocks) this.window++;
+    else if (this.window < this.#tuning.depthCapBlocks) this.window++;
   }
 
   /** Starts over with a shallow pipeline, after a stall. */
@@ -341,20 +343,20 @@ export class PeerState {
    * blocks.
    */
   depth(slackMs: number, share: number): number {
-    const cap = Math.min(this.limit, this.tuning.depthCapBlocks);
+    const cap = Math.min(this.limit, this.#tuning.depthCapBlocks);
     if (!this.measured) return Math.min(this.window, Math.max(share, 2), cap);
     if (this.slowStart) return Math.min(this.window, cap);
-    const blocks = Math.ceil((this.rate(1) * (this.rttMs + slackMs)) / 1000 / this.blockBytes) + 1;
+    const blocks = Math.ceil((this.rate(1) * (this.rttMs + slackMs)) / 1000 / this.#blockBytes) + 1;
     return Math.min(Math.max(blocks, 2), cap);
   }
 
   /** The same for critical blocks. */
   criticalDepth(slackMs: number, share: number): number {
     const depth = this.depth(slackMs, share);
-    const first = Math.min(share, this.tuning.firstCriticalBlocks);
+    const first = Math.min(share, this.#tuning.firstCriticalBlocks);
     // TCP starts slowly: until the first depth's worth of blocks has arrived, the rate says little. After a `restart`
     // the depth stays small.
-    if (this.counted >= first * this.blockBytes || this.window < this.tuning.firstDepthBlocks) return depth;
-    return Math.min(Math.max(depth, first), this.limit, this.tuning.depthCapBlocks);
+    if (this.#counted >= first * this.#blockBytes || this.window < this.#tuning.firstDepthBlocks) return depth;
+    return Math.min(Math.max(depth, first), this.limit, this.#tuning.depthCapBlocks);
   }
 }

@@ -26,51 +26,51 @@ const maxShared = 64;
 
 /** Chooses the next block for one peer. */
 export class Picker {
-  private readonly core: Core;
+  readonly #core: Core;
   /** The piece of the last successful pick. */
   part: ActivePiece | null = null;
   block = 0;
-  private piece = -1;
-  private dueMs = 0;
-  private skipBytes = 0;
+  #piece = -1;
+  #dueMs = 0;
+  #skipBytes = 0;
 
   constructor(core: Core) {
-    this.core = core;
+    this.#core = core;
   }
 
   /** Finds work for `peer`; the result is in `part` and `block`. */
   pick(peer: PeerState, etaMs: number, criticalOnly: boolean, nowMs: number): boolean {
-    const { core } = this;
+    const core = this.#core;
     let bestPiece = -1;
     let bestSkip = 0;
     let bestDue = Number.POSITIVE_INFINITY;
     for (const reader of core.readers.values()) {
-      if (!this.pickFor(reader, peer, etaMs, criticalOnly, nowMs) || this.dueMs >= bestDue) continue;
-      bestDue = this.dueMs;
-      bestPiece = this.piece;
-      bestSkip = this.skipBytes;
+      if (!this.#pickFor(reader, peer, etaMs, criticalOnly, nowMs) || this.#dueMs >= bestDue) continue;
+      bestDue = this.#dueMs;
+      bestPiece = this.#piece;
+      bestSkip = this.#skipBytes;
     }
     if (bestPiece >= 0) {
       const part = core.start(bestPiece);
-      let block = this.blockFor(peer, part);
+      let block = this.#blockFor(peer, part);
       for (let skip = Math.floor(bestSkip / core.book.blockBytes); skip > 0 && block >= 0; skip--) {
         const next = core.book.otherBlock(part, block + 1, peer);
         if (next < 0) break;
         block = next;
       }
-      return this.found(peer, part, block, nowMs);
+      return this.#found(peer, part, block, nowMs);
     }
-    return !criticalOnly && this.pickBackground(peer, nowMs);
+    return !criticalOnly && this.#pickBackground(peer, nowMs);
   }
 
   /** The first block that `peer` may be asked for; one that it sent before only when nobody else can send it. */
-  private blockFor(peer: PeerState, part: ActivePiece): number {
-    const { book } = this.core;
+  #blockFor(peer: PeerState, part: ActivePiece): number {
+    const { book } = this.#core;
     const block = book.otherBlock(part, 0, peer);
     return block >= 0 ? block : book.freeBlock(part);
   }
 
-  private found(peer: PeerState, part: ActivePiece, block: number, nowMs: number): boolean {
+  #found(peer: PeerState, part: ActivePiece, block: number, nowMs: number): boolean {
     if (block < 0) return false;
     if (part.sole && part.owner !== peer) {
       part.owner = peer;
@@ -82,25 +82,25 @@ export class Picker {
   }
 
   /** Whether `peer` may fetch blocks of the open piece. */
-  private may(peer: PeerState, piece: number, nowMs: number): boolean {
+  #may(peer: PeerState, piece: number, nowMs: number): boolean {
     if (!peer.offers(piece, nowMs)) return false;
-    const { book, peers } = this.core;
+    const { book, peers } = this.#core;
     const failed = book.failed.get(piece);
     if (failed === undefined) return true;
-    if (failed.senders !== null) return this.mayRepeat(peer, piece, failed.senders, nowMs);
+    if (failed.senders !== null) return this.#mayRepeat(peer, piece, failed.senders, nowMs);
     if (!failed.sole) return true;
     const part = book.parts.get(piece);
     const owner = part?.sole === true ? part.owner : null;
     if (part !== undefined && owner !== null && owner !== peer) {
       const trusted = peers.get(owner.id) === owner && owner.usable && owner.offers(piece, nowMs);
-      const fairMs = soleMs + (2000 * book.pieceBytes) / owner.rate(this.core.unknownRate);
+      const fairMs = soleMs + (2000 * book.pieceBytes) / owner.rate(this.#core.unknownRate);
       if (trusted && nowMs - part.ownedMs < Math.min(fairMs, soleMaxMs)) return false;
       part.sole = false;
     }
     if (part?.sole === false) return true;
     // Best is a fast peer that had no part in the failure, then any other fast peer.
     const rank = (other: PeerState): number =>
-      other.rate(this.core.unknownRate) < this.core.unknownRate ? 0 : failed.suspects.has(other.id) ? 1 : 2;
+      other.rate(this.#core.unknownRate) < this.#core.unknownRate ? 0 : failed.suspects.has(other.id) ? 1 : 2;
     const own = rank(peer);
     if (own === 2) return true;
     for (const other of peers.values()) {
@@ -112,8 +112,8 @@ export class Picker {
   }
 
   /** Whether a free block of the failed piece was not sent by `peer` before, or nobody else can send one. */
-  private mayRepeat(peer: PeerState, piece: number, senders: Int32Array, nowMs: number): boolean {
-    const { book, peers } = this.core;
+  #mayRepeat(peer: PeerState, piece: number, senders: Int32Array, nowMs: number): boolean {
+    const { book, peers } = this.#core;
     const part = book.parts.get(piece);
     const isNew = part === undefined ? senders.some((id) => id !== peer.id) : book.otherBlock(part, 0, peer) >= 0;
     if (isNew) return true;
@@ -121,8 +121,8 @@ export class Picker {
     return true;
   }
 
-  private pickFor(reader: ReaderState, peer: PeerState, etaMs: number, critical: boolean, nowMs: number): boolean {
-    const { core } = this;
+  #pickFor(reader: ReaderState, peer: PeerState, etaMs: number, critical: boolean, nowMs: number): boolean {
+    const core = this.#core;
     const { book, tuning } = core;
     const end = critical ? reader.criticalEnd : reader.windowEnd;
     const head = reader.advance();
@@ -141,35 +141,35 @@ export class Picker {
         skip -= free;
         continue;
       }
-      if (!this.may(peer, piece, nowMs)) continue;
+      if (!this.#may(peer, piece, nowMs)) continue;
       const offset = piece * book.pieceBytes;
-      this.piece = piece;
-      if (peer.seed && this.spreads(reader, piece, nowMs)) {
+      this.#piece = piece;
+      if (peer.seed && this.#spreads(reader, piece, nowMs)) {
         // Do not deepen pipes for a contested piece: more requests do not make the few peers that have it faster.
         if (critical) return false;
-        this.piece = this.scarcest(peer, piece, end, nowMs);
-        this.skipBytes = 0;
-        this.dueMs = reader.leadMs(nowMs) + reader.dueMs(Math.max(offset, reader.position));
+        this.#piece = this.#scarcest(peer, piece, end, nowMs);
+        this.#skipBytes = 0;
+        this.#dueMs = reader.leadMs(nowMs) + reader.dueMs(Math.max(offset, reader.position));
         return true;
       }
       if (offset > inOrderEnd && !(peer.seed && book.seeds === core.peers.size)) {
-        this.piece = this.rarest(peer, piece, end, nowMs);
+        this.#piece = this.#rarest(peer, piece, end, nowMs);
       }
-      this.skipBytes = skip;
-      this.dueMs = reader.leadMs(nowMs) + reader.dueMs(Math.max(offset, reader.position));
+      this.#skipBytes = skip;
+      this.#dueMs = reader.leadMs(nowMs) + reader.dueMs(Math.max(offset, reader.position));
       return true;
     }
     return false;
   }
 
   /** The rarest of the next open pieces; on a tie, one under way. */
-  private rarest(peer: PeerState, from: number, end: number, nowMs: number): number {
-    const { book } = this.core;
+  #rarest(peer: PeerState, from: number, end: number, nowMs: number): number {
+    const { book } = this.#core;
     let best = from;
     let bestHolders = Number.POSITIVE_INFINITY;
     const stop = Math.min(end, from + maxCompared);
     for (let piece = from; piece < stop; piece++) {
-      if (!book.isOpen(piece) || !this.may(peer, piece, nowMs)) continue;
+      if (!book.isOpen(piece) || !this.#may(peer, piece, nowMs)) continue;
       const holders = book.holders(piece) - (book.state[piece] === active ? 0.5 : 0);
       if (holders < bestHolders) {
         bestHolders = holders;
@@ -183,21 +183,21 @@ export class Picker {
    * Whether to ask a seed for another piece than the next one, `piece`. Nearly all peers lack it, like viewers at the
    * same place of a film. If each asked the seed for it, the seed would send one piece over and over.
    */
-  private spreads(reader: ReaderState, piece: number, nowMs: number): boolean {
-    const { book, tuning } = this.core;
-    if (!this.core.contested(piece)) return false;
+  #spreads(reader: ReaderState, piece: number, nowMs: number): boolean {
+    const { book, tuning } = this.#core;
+    if (!this.#core.contested(piece)) return false;
     // At a start or a seek the next piece comes first. In a young swarm of downloaders nobody competes for it.
     const isAwaited = piece * book.pieceBytes < reader.waitingEnd;
     return !isAwaited || (reader.waitingSinceMs !== null && nowMs - reader.waitingSinceMs >= tuning.spreadAfterMs);
   }
 
   /** One of the next open pieces that the fewest have: one under way, or else a random one. */
-  private scarcest(peer: PeerState, from: number, end: number, nowMs: number): number {
-    const { book, tuning } = this.core;
+  #scarcest(peer: PeerState, from: number, end: number, nowMs: number): number {
+    const { book, tuning } = this.#core;
     const scarce: number[] = [];
     let fewest = Number.POSITIVE_INFINITY;
     for (let piece = from, looked = 0; piece < end && looked < tuning.spreadPieces; piece++) {
-      if (!book.isOpen(piece) || !this.may(peer, piece, nowMs)) continue;
+      if (!book.isOpen(piece) || !this.#may(peer, piece, nowMs)) continue;
       looked++;
       const holders = book.holders(piece);
       if (holders > fewest) continue;
@@ -209,36 +209,36 @@ export class Picker {
     return begun ?? scarce[Math.floor(scarce.length * tuning.random())] ?? from;
   }
 
-  private pickBackground(peer: PeerState, nowMs: number): boolean {
-    const { core } = this;
+  #pickBackground(peer: PeerState, nowMs: number): boolean {
+    const core = this.#core;
     const { book, rarity, tuning } = core;
     if (rarity === null) return false;
     const current = book.parts.get(peer.current);
-    if (current !== undefined && current.free > 0 && this.may(peer, current.piece, nowMs)) {
-      return this.found(peer, current, this.blockFor(peer, current), nowMs);
+    if (current !== undefined && current.free > 0 && this.#may(peer, current.piece, nowMs)) {
+      return this.#found(peer, current, this.#blockFor(peer, current), nowMs);
     }
     // Pieces that others left unfinished come before new ones: they hold memory.
     let shared: ActivePiece | null = null;
     let looked = 0;
     for (const part of book.open) {
       if (++looked > maxShared) break;
-      if (!rarity.covers(part.piece) || !this.may(peer, part.piece, nowMs)) continue;
+      if (!rarity.covers(part.piece) || !this.#may(peer, part.piece, nowMs)) continue;
       const owner = part.owner;
       const kept = owner !== null && owner !== peer && owner.usable && owner.current === part.piece &&
         core.peers.get(owner.id) === owner;
-      if (!kept) return this.take(peer, part, nowMs);
+      if (!kept) return this.#take(peer, part, nowMs);
       shared ??= part;
     }
     if (book.parts.size * book.pieceBytes < tuning.activeLimitBytes || book.parts.size < 2) {
       const piece = rarity.pick(peer, nowMs);
-      if (piece >= 0 && this.may(peer, piece, nowMs)) return this.take(peer, core.start(piece), nowMs);
+      if (piece >= 0 && this.#may(peer, piece, nowMs)) return this.#take(peer, core.start(piece), nowMs);
     } else core.limited = true;
-    return shared !== null && this.found(peer, shared, this.blockFor(peer, shared), nowMs);
+    return shared !== null && this.#found(peer, shared, this.#blockFor(peer, shared), nowMs);
   }
 
-  private take(peer: PeerState, part: ActivePiece, nowMs: number): boolean {
+  #take(peer: PeerState, part: ActivePiece, nowMs: number): boolean {
     part.owner = peer;
     peer.current = part.piece;
-    return this.found(peer, part, this.blockFor(peer, part), nowMs);
+    return this.#found(peer, part, this.#blockFor(peer, part), nowMs);
   }
 }

@@ -52,7 +52,7 @@ export class PieceBook {
   readonly failed = new Map<number, FailedPiece>();
   seeds = 0;
   missingCount: number;
-  private spare: BlockRequest | null = null;
+  #spare: BlockRequest | null = null;
 
   constructor(shape: SchedulerShape) {
     this.pieceCount = shape.pieceCount;
@@ -136,11 +136,11 @@ export class PieceBook {
 
   /** Records a request; the block may have live copies. */
   ask(peer: PeerState, part: ActivePiece, block: number, nowMs: number): BlockRequest {
-    let request = this.spare;
+    let request = this.#spare;
     if (request === null) {
       request = { peer, part, block, sentMs: nowMs, older: null, newer: null, copy: null, rank: 0 };
     } else {
-      this.spare = request.copy;
+      this.#spare = request.copy;
       request.peer = peer;
       request.part = part;
       request.block = block;
@@ -173,8 +173,8 @@ export class PieceBook {
       before.copy = request.copy;
     }
     peer.dequeue(request);
-    request.copy = this.spare;
-    this.spare = request;
+    request.copy = this.#spare;
+    this.#spare = request;
     if (part.state[block] !== blockAsked || part.asked[block] !== null) return false;
     part.state[block] = blockFree;
     if (block < part.hint) part.hint = block;

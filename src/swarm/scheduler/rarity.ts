@@ -14,19 +14,19 @@ const maxScanBytes = 4096;
 export class Rarity {
   readonly firstPiece: number;
   readonly endPiece: number;
-  private readonly buckets: number[][] = [];
-  private readonly place: Int32Array;
-  private readonly bucketOf: Int16Array;
-  private readonly book: PieceBook;
-  private readonly random: () => number;
+  readonly #buckets: number[][] = [];
+  readonly #place: Int32Array;
+  readonly #bucketOf: Int16Array;
+  readonly #book: PieceBook;
+  readonly #random: () => number;
 
   constructor(book: PieceBook, firstPiece: number, endPiece: number, random: () => number) {
-    this.book = book;
+    this.#book = book;
     this.firstPiece = firstPiece;
     this.endPiece = endPiece;
-    this.random = random;
-    this.place = new Int32Array(Math.max(0, endPiece - firstPiece)).fill(-1);
-    this.bucketOf = new Int16Array(this.place.length);
+    this.#random = random;
+    this.#place = new Int32Array(Math.max(0, endPiece - firstPiece)).fill(-1);
+    this.#bucketOf = new Int16Array(this.#place.length);
     for (let piece = firstPiece; piece < endPiece; piece++) this.add(piece);
   }
 
@@ -36,40 +36,40 @@ export class Rarity {
 
   /** Adds a piece if it is missing. */
   add(piece: number): void {
-    if (!this.covers(piece) || this.book.state[piece] !== 0) return;
+    if (!this.covers(piece) || this.#book.state[piece] !== 0) return;
     const index = piece - this.firstPiece;
-    if (this.place[index]! >= 0) return;
-    const rarity = Math.min(this.book.availability[piece]!, 0x7fff);
-    while (this.buckets.length <= rarity) this.buckets.push([]);
-    const bucket = this.buckets[rarity]!;
-    const at = Math.floor(this.random() * (bucket.length + 1));
-    this.bucketOf[index] = rarity;
+    if (this.#place[index]! >= 0) return;
+    const rarity = Math.min(this.#book.availability[piece]!, 0x7fff);
+    while (this.#buckets.length <= rarity) this.#buckets.push([]);
+    const bucket = this.#buckets[rarity]!;
+    const at = Math.floor(this.#random() * (bucket.length + 1));
+    this.#bucketOf[index] = rarity;
     if (at < bucket.length) {
       const moved = bucket[at]!;
-      this.place[moved - this.firstPiece] = bucket.length;
+      this.#place[moved - this.firstPiece] = bucket.length;
       bucket.push(moved);
       bucket[at] = piece;
     } else bucket.push(piece);
-    this.place[index] = at;
+    this.#place[index] = at;
   }
 
   remove(piece: number): void {
     if (!this.covers(piece)) return;
     const index = piece - this.firstPiece;
-    const at = this.place[index]!;
+    const at = this.#place[index]!;
     if (at < 0) return;
-    const bucket = this.buckets[this.bucketOf[index]!]!;
+    const bucket = this.#buckets[this.#bucketOf[index]!]!;
     const last = bucket.pop()!;
     if (last !== piece) {
       bucket[at] = last;
-      this.place[last - this.firstPiece] = at;
+      this.#place[last - this.firstPiece] = at;
     }
-    this.place[index] = -1;
+    this.#place[index] = -1;
   }
 
   /** Its availability changed. */
   moved(piece: number): void {
-    if (!this.covers(piece) || this.place[piece - this.firstPiece]! < 0) return;
+    if (!this.covers(piece) || this.#place[piece - this.firstPiece]! < 0) return;
     this.remove(piece);
     this.add(piece);
   }
@@ -78,17 +78,17 @@ export class Rarity {
   pick(peer: PeerState, nowMs: number): number {
     let probes = 0;
     // Bucket 0 holds the pieces that only seeds have.
-    for (let rarity = peer.seed ? 0 : 1; rarity < this.buckets.length; rarity++) {
-      const bucket = this.buckets[rarity]!;
+    for (let rarity = peer.seed ? 0 : 1; rarity < this.#buckets.length; rarity++) {
+      const bucket = this.#buckets[rarity]!;
       for (let i = bucket.length - 1; i >= 0; i--) {
         if (peer.offers(bucket[i]!, nowMs)) return bucket[i]!;
-        if (++probes >= maxProbes) return this.scan(peer, nowMs);
+        if (++probes >= maxProbes) return this.#scan(peer, nowMs);
       }
     }
     return -1;
   }
 
-  private scan(peer: PeerState, nowMs: number): number {
+  #scan(peer: PeerState, nowMs: number): number {
     const bits = peer.bits;
     if (bits === null) return -1;
     for (let n = Math.min(bits.length, maxScanBytes); n > 0; n--) {
@@ -96,7 +96,7 @@ export class Rarity {
       const base = peer.scanByte * 8;
       if (bits[peer.scanByte] !== 0) {
         for (let piece = base; piece < base + 8; piece++) {
-          if (!this.covers(piece) || this.place[piece - this.firstPiece]! < 0) continue;
+          if (!this.covers(piece) || this.#place[piece - this.firstPiece]! < 0) continue;
           if (peer.offers(piece, nowMs)) return piece;
         }
       }

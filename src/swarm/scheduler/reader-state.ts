@@ -26,26 +26,27 @@ export class ReaderState {
   cursor = 0;
   /** Since when the byte at the position has been awaited; null when it is here or nobody waits. */
   waitingSinceMs: number | null = null;
-  private anchorMs = 0;
-  private anchorPosition = -1;
-  private readonly book: PieceBook;
-  private readonly tuning: Tuning;
+  #anchorMs = 0;
+  #anchorPosition = -1;
+  readonly #book: PieceBook;
+  readonly #tuning: Tuning;
 
   constructor(id: number, book: PieceBook, tuning: Tuning) {
     this.id = id;
-    this.book = book;
-    this.tuning = tuning;
+    this.#book = book;
+    this.#tuning = tuning;
     this.bytesPerSecond = tuning.unknownBitrateBytesPerSecond;
   }
 
   /** Takes new demand; returns whether the position jumped (a seek) rather than moved on. */
   update(demand: ReaderDemand, nowMs: number): boolean {
-    const { book, tuning } = this;
+    const book = this.#book;
+    const tuning = this.#tuning;
     const clamp = (value: number): number => Math.min(Math.max(value, 0), book.totalBytes);
     const before = this.position;
     const oldFirst = this.first;
     const oldWindowEnd = this.windowEnd;
-    const fresh = this.anchorPosition < 0;
+    const fresh = this.#anchorPosition < 0;
     this.position = clamp(demand.position);
     this.end = Math.max(this.position, clamp(demand.end));
     this.waitingEnd = Math.min(Math.max(clamp(demand.waitingEnd), this.position), Math.max(this.end, this.position));
@@ -70,26 +71,26 @@ export class ReaderState {
       this.position > before + Math.max(book.pieceBytes, tuning.criticalBytes) * 4;
     if (this.first < oldFirst || this.cursor < this.first || jumped) this.cursor = this.first;
     if (jumped) {
-      this.anchorMs = nowMs;
-      this.anchorPosition = this.position;
+      this.#anchorMs = nowMs;
+      this.#anchorPosition = this.position;
     } else {
       // A reader that fell behind restarts its clock; it must not catch up at the others' expense.
-      const leadMs = this.rawLeadMs(nowMs);
+      const leadMs = this.#rawLeadMs(nowMs);
       if (leadMs < 0 || leadMs > tuning.leadMaxMs) {
-        this.anchorPosition = this.position;
-        this.anchorMs = nowMs + Math.min(Math.max(leadMs, 0), tuning.leadMaxMs);
+        this.#anchorPosition = this.position;
+        this.#anchorMs = nowMs + Math.min(Math.max(leadMs, 0), tuning.leadMaxMs);
       }
     }
     return jumped;
   }
 
-  private rawLeadMs(nowMs: number): number {
-    return this.anchorMs + ((this.position - this.anchorPosition) * 1000) / this.bytesPerSecond - nowMs;
+  #rawLeadMs(nowMs: number): number {
+    return this.#anchorMs + ((this.position - this.#anchorPosition) * 1000) / this.bytesPerSecond - nowMs;
   }
 
   /** How far its reads are ahead of its clock, 0 to `leadMaxMs`. */
   leadMs(nowMs: number): number {
-    return Math.min(Math.max(this.rawLeadMs(nowMs), 0), this.tuning.leadMaxMs);
+    return Math.min(Math.max(this.#rawLeadMs(nowMs), 0), this.#tuning.leadMaxMs);
   }
 
   /** Playback time from the position to the byte at `offset`, ms; 0 for a byte that a read is waiting for. */
@@ -109,7 +110,7 @@ export class ReaderState {
 
   /** First piece at or after the position that may have a free block. */
   advance(): number {
-    while (this.cursor < this.windowEnd && !this.book.isOpen(this.cursor)) this.cursor++;
+    while (this.cursor < this.windowEnd && !this.#book.isOpen(this.cursor)) this.cursor++;
     return this.cursor;
   }
 }

@@ -17,16 +17,16 @@ const maxEndgameParts = 64;
 
 /** Finds late and lost blocks, and requests them again. */
 export class Rescue {
-  private readonly core: Core;
-  private copies = 0;
+  readonly #core: Core;
+  #copies = 0;
 
   constructor(core: Core) {
-    this.core = core;
+    this.#core = core;
   }
 
   /** Whether any other peer is serving: unchoked and not silent. */
-  private others(peer: PeerState): boolean {
-    for (const other of this.core.peers.values()) {
+  #others(peer: PeerState): boolean {
+    for (const other of this.#core.peers.values()) {
       if (other !== peer && other.usable && !other.choked) return true;
     }
     return false;
@@ -34,12 +34,12 @@ export class Rescue {
 
   /** Finds peers that fell silent; returns whether requests were taken from one. */
   stalls(nowMs: number): boolean {
-    const { core } = this;
+    const core = this.#core;
     const { tuning, book } = core;
     let freed = false;
     for (const peer of core.peers.values()) {
       if (peer.stalled) {
-        this.probe(peer, nowMs);
+        this.#probe(peer, nowMs);
         continue;
       }
       const silenceMs = peer.silenceMs(nowMs);
@@ -47,9 +47,9 @@ export class Rescue {
       const floorMs = peer.isWebSeed ? tuning.runStallMs : tuning.stallMs;
       const blocksMs = (3 * book.blockBytes * 1000) / peer.rate(core.unknownRate);
       if (silenceMs < Math.max(floorMs, peer.rttMs + blocksMs)) continue;
-      if (silenceMs > tuning.dropMs) this.drop(peer);
+      if (silenceMs > tuning.dropMs) this.#drop(peer);
       // Without any other peer its requests are the only hope: they stay where they are.
-      if (!this.others(peer)) {
+      if (!this.#others(peer)) {
         // Exception: it may have ignored requests sent before its handshake, so these are sent again.
         if (!peer.doubtful || peer.presumed) continue;
         peer.doubtful = false;
@@ -63,7 +63,7 @@ export class Rescue {
       core.releaseAll(peer, true);
       freed = true;
     }
-    if (freed && core.readers.size > 0) this.makeRoom();
+    if (freed && core.readers.size > 0) this.#makeRoom();
     return freed;
   }
 
@@ -71,8 +71,8 @@ export class Rescue {
    * What a silent peer owes is due now, but a peer whose speed was overestimated owes more than it can send soon. So
    * the later half of its requests is taken back and assigned again, the most urgent first.
    */
-  private makeRoom(): void {
-    const { core } = this;
+  #makeRoom(): void {
+    const core = this.#core;
     for (const peer of core.peers.values()) {
       const depth = peer.criticalDepth(core.slackMs(peer), core.share);
       if (!peer.takesRequests || peer.outstanding <= depth) continue;
@@ -81,27 +81,27 @@ export class Rescue {
     }
   }
 
-  private drop(peer: PeerState): void {
+  #drop(peer: PeerState): void {
     if (peer.dropped) return;
     peer.dropped = true;
-    this.core.actions.drop(peer.id, "silent");
+    this.#core.actions.drop(peer.id, "silent");
   }
 
   /** Asks a silent peer for one block now and then, and drops it if it stays silent. */
-  private probe(peer: PeerState, nowMs: number): void {
-    const { core } = this;
+  #probe(peer: PeerState, nowMs: number): void {
+    const core = this.#core;
     const { tuning } = core;
     if (peer.choked || peer.isWebSeed) return;
     if (nowMs - peer.silentSinceMs > tuning.dropMs && peer.probedMs > peer.stalledMs) {
-      return this.drop(peer);
+      return this.#drop(peer);
     }
-    if (!this.others(peer)) {
+    if (!this.#others(peer)) {
       // It is the only hope left.
       if (nowMs - peer.probedMs >= tuning.lonelyProbeMs) peer.restart();
       return;
     }
     if (nowMs - peer.probedMs < tuning.probeMs) return;
-    const part = this.farthest(peer, nowMs);
+    const part = this.#farthest(peer, nowMs);
     if (part === null) return;
     for (let block = part.blocks - 1; block >= 0; block--) {
       if (part.state[block] === blockHere) continue;
@@ -112,8 +112,8 @@ export class Rescue {
   }
 
   /** The piece that is needed last among those that `peer` could be asked for. */
-  private farthest(peer: PeerState, nowMs: number): ActivePiece | null {
-    const { core } = this;
+  #farthest(peer: PeerState, nowMs: number): ActivePiece | null {
+    const core = this.#core;
     const { book } = core;
     let under: ActivePiece | null = null;
     for (const part of book.parts.values()) {
@@ -131,9 +131,9 @@ export class Rescue {
 
   /** Requests second copies of late blocks. */
   hedge(nowMs: number): void {
-    const { core } = this;
+    const core = this.#core;
     const { book } = core;
-    this.copies = 0;
+    this.#copies = 0;
     let ranked = false;
     for (const reader of core.readers.values()) {
       for (let piece = reader.first; piece < reader.criticalEnd; piece++) {
@@ -153,16 +153,16 @@ export class Rescue {
         for (let block = 0; block < part.blocks; block++) {
           if (part.state[block] !== blockAsked) continue;
           const offset = base + block * book.blockBytes;
-          this.consider(part, block, reader.dueMs(offset), core.tuning.hedgeAfterMs, core.tuning.hedgeRatio, nowMs);
+          this.#consider(part, block, reader.dueMs(offset), core.tuning.hedgeAfterMs, core.tuning.hedgeRatio, nowMs);
         }
-        if (this.copies >= core.tuning.maxHedgesPerTick) return;
+        if (this.#copies >= core.tuning.maxHedgesPerTick) return;
       }
     }
   }
 
   /** Once nothing is free any more, idle peers request copies of blocks that would take long. */
   endgame(nowMs: number): void {
-    const { core } = this;
+    const core = this.#core;
     const { book } = core;
     if (core.rarity === null || book.parts.size === 0 || book.open.size > 0) return;
     let idle = false;
@@ -171,21 +171,21 @@ export class Rescue {
     }
     if (!idle) return;
     for (const peer of core.peers.values()) peer.rank();
-    this.copies = 0;
+    this.#copies = 0;
     let looked = 0;
     for (const part of book.parts.values()) {
       if (book.state[part.piece] !== active || !core.rarity?.covers(part.piece)) continue;
       if (++looked > maxEndgameParts) return;
       for (let block = 0; block < part.blocks; block++) {
         if (part.state[block] === blockAsked) {
-          this.consider(part, block, 0, endgameAfterMs, 1 / endgameFactor, nowMs);
+          this.#consider(part, block, 0, endgameAfterMs, 1 / endgameFactor, nowMs);
         }
       }
-      if (this.copies >= core.tuning.maxHedgesPerTick) return;
+      if (this.#copies >= core.tuning.maxHedgesPerTick) return;
     }
   }
 
-  private consider(
+  #consider(
     part: ActivePiece,
     block: number,
     dueMs: number,
@@ -193,7 +193,7 @@ export class Rescue {
     ratio: number,
     nowMs: number,
   ): void {
-    const { core } = this;
+    const core = this.#core;
     const { tuning } = core;
     let copies = 0;
     let last: BlockRequest | null = null;
@@ -205,7 +205,7 @@ export class Rescue {
       last = copy;
       remainingMs = Math.min(remainingMs, copy.peer.remainingMs(copy, core.unknownRate, nowMs));
     }
-    if (last === null || copies >= tuning.maxCopies || this.copies >= tuning.maxHedgesPerTick) return;
+    if (last === null || copies >= tuning.maxCopies || this.#copies >= tuning.maxHedgesPerTick) return;
     if (remainingMs < dueMs) return;
     const before = core.book.failed.get(part.piece)?.senders?.[block];
     let best: PeerState | null = null;
@@ -223,7 +223,7 @@ export class Rescue {
       bestMs = etaMs;
     }
     if (best === null) return;
-    this.copies++;
+    this.#copies++;
     // A request that is still queued at the slow peer is moved; one that it is already sending is only copied.
     const behind = copies === 1 && last.rank > 0 ? last : null;
     core.request(best, part, block, nowMs);

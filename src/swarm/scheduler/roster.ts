@@ -5,17 +5,17 @@ import { have } from "./pieces.ts";
 
 /** Keeps the pieces of all peers, and our interest in each, up to date. */
 export class Roster {
-  private readonly core: Core;
+  readonly #core: Core;
   /** When demand ended; null while there is demand. */
-  private idleSinceMs: number | null = Number.NEGATIVE_INFINITY;
+  #idleSinceMs: number | null = Number.NEGATIVE_INFINITY;
 
   constructor(core: Core) {
-    this.core = core;
+    this.#core = core;
   }
 
   /** The peer has one more piece; false when that was known. */
   has(peer: PeerState, piece: number): boolean {
-    const { book, rarity } = this.core;
+    const { book, rarity } = this.#core;
     if (!(piece >= 0 && piece < book.pieceCount) || peer.has(piece)) return false;
     peer.bits ??= new Uint8Array((book.pieceCount + 7) >> 3);
     peer.bits[piece >> 3]! |= 0x80 >> (piece & 7);
@@ -27,7 +27,7 @@ export class Roster {
 
   /** The peer has one piece less; false when that was known. */
   lacks(peer: PeerState, piece: number): boolean {
-    const { book, rarity } = this.core;
+    const { book, rarity } = this.#core;
     if (!(piece >= 0 && piece < book.pieceCount)) return false;
     const mask = 0x80 >> (piece & 7);
     if (peer.seed) {
@@ -46,7 +46,7 @@ export class Roster {
 
   /** Replaces the pieces it has; a full bitfield makes it a seed. */
   bitfield(peer: PeerState, bytes: Uint8Array): void {
-    const { book, rarity } = this.core;
+    const { book, rarity } = this.#core;
     this.clear(peer);
     const bits = new Uint8Array((book.pieceCount + 7) >> 3);
     bits.set(bytes.subarray(0, bits.length));
@@ -64,12 +64,12 @@ export class Roster {
   hasAll(peer: PeerState): void {
     this.clear(peer);
     peer.seed = true;
-    this.core.book.seeds++;
+    this.#core.book.seeds++;
   }
 
   /** It has nothing, or nothing any more. */
   clear(peer: PeerState): void {
-    const { book, rarity } = this.core;
+    const { book, rarity } = this.#core;
     if (peer.seed) book.seeds--;
     const bits = peer.bits;
     peer.seed = false;
@@ -84,7 +84,7 @@ export class Roster {
 
   /** We have a piece that we lacked. */
   gained(piece: number, nowMs: number): void {
-    const { book, peers } = this.core;
+    const { book, peers } = this.#core;
     book.missingCount--;
     for (const peer of peers.values()) {
       if (!peer.seed && peer.has(piece)) peer.useful--;
@@ -94,7 +94,7 @@ export class Roster {
 
   /** We lack a piece that we had. */
   lost(piece: number, nowMs: number): void {
-    const { book, peers } = this.core;
+    const { book, peers } = this.#core;
     book.missingCount++;
     for (const peer of peers.values()) {
       if (!peer.seed && peer.has(piece)) peer.useful++;
@@ -104,25 +104,27 @@ export class Roster {
 
   /** Readers or the background download came or went. */
   demandChanged(nowMs: number): void {
-    const { core } = this;
+    const core = this.#core;
     const demand = core.readers.size > 0 || core.rarity !== null;
-    if (demand === (this.idleSinceMs === null)) return;
-    this.idleSinceMs = demand ? null : nowMs;
+    if (demand === (this.#idleSinceMs === null)) return;
+    this.#idleSinceMs = demand ? null : nowMs;
     this.refreshAll(nowMs);
   }
 
   /** Time until interest lapses, 0 when it has; null while there is demand. */
   lingerMs(nowMs: number): number | null {
-    return this.idleSinceMs === null ? null : Math.max(0, this.idleSinceMs + this.core.tuning.interestLingerMs - nowMs);
+    return this.#idleSinceMs === null
+      ? null
+      : Math.max(0, this.#idleSinceMs + this.#core.tuning.interestLingerMs - nowMs);
   }
 
   refreshAll(nowMs: number): void {
-    for (const peer of this.core.peers.values()) this.refreshInterest(peer, nowMs);
+    for (const peer of this.#core.peers.values()) this.refreshInterest(peer, nowMs);
   }
 
   /** Tells the host when our interest in a peer changed. */
   refreshInterest(peer: PeerState, nowMs: number): void {
-    const { book, actions } = this.core;
+    const { book, actions } = this.#core;
     const demand = this.lingerMs(nowMs) !== 0;
     const value = demand && (peer.seed ? book.missingCount > 0 : peer.useful > 0);
     if (value === peer.interested) return;

@@ -30,12 +30,12 @@ import type { ForgetPiece, Millis, ReaderDemand, SchedulerActions, SchedulerApi,
 const pauseMs = 400;
 /** The scheduler of one torrent; the head of this file lists its priorities. */
 export class Scheduler implements SchedulerApi {
-  private readonly core: Core;
-  private readonly dispatch: Dispatch;
-  private readonly rescue: Rescue;
-  private readonly roster: Roster;
-  private tickDueMs = Number.POSITIVE_INFINITY;
-  private retryMs = 0;
+  readonly #core: Core;
+  readonly #dispatch: Dispatch;
+  readonly #rescue: Rescue;
+  readonly #roster: Roster;
+  #tickDueMs = Number.POSITIVE_INFINITY;
+  #retryMs = 0;
 
   constructor(
     shape: SchedulerShape,
@@ -43,10 +43,10 @@ export class Scheduler implements SchedulerApi {
     forgetPiece: ForgetPiece,
     tuning: Partial<Tuning> = {},
   ) {
-    this.core = new Core(shape, actions, forgetPiece, { ...defaultTuning, ...tuning });
-    this.dispatch = new Dispatch(this.core);
-    this.rescue = new Rescue(this.core);
-    this.roster = new Roster(this.core);
+    this.#core = new Core(shape, actions, forgetPiece, { ...defaultTuning, ...tuning });
+    this.#dispatch = new Dispatch(this.#core);
+    this.#rescue = new Rescue(this.#core);
+    this.#roster = new Roster(this.#core);
   }
 
   // Peers
@@ -56,21 +56,21 @@ export class Scheduler implements SchedulerApi {
     nowMs: Millis,
     options: { requestQueueLimit: number; rttMs: number | null; fast: boolean },
   ): void {
-    const { core } = this;
+    const core = this.#core;
     const { requestQueueLimit, rttMs, fast } = options;
     const known = core.peers.get(peer);
     if (known?.presumed) {
       known.settle(requestQueueLimit, fast, rttMs);
       // BEP 3: a choking peer discards its requests.
       if (!fast) core.releaseAll(known, false);
-      return this.dispatch.all(nowMs);
+      return this.#dispatch.all(nowMs);
     }
     this.removePeer(peer, nowMs);
     core.peers.set(peer, new PeerState(peer, requestQueueLimit, rttMs, fast, core.book.blockBytes, core.tuning));
   }
 
   addWebSeed(id: number, nowMs: Millis): void {
-    const { core } = this;
+    const core = this.#core;
     this.removePeer(id, nowMs);
     const seed = new PeerState(id, "web seed", null, true, core.book.blockBytes, core.tuning);
     seed.choked = false;
@@ -80,102 +80,102 @@ export class Scheduler implements SchedulerApi {
 
   presume(id: number, nowMs: Millis, rttMs: number): void {
     this.removePeer(id, nowMs);
-    const { core } = this;
+    const core = this.#core;
     // Only with BEP 6 does the peer send rejects, and whether it supports that is not known yet.
     const peer = new PeerState(id, core.tuning.firstCriticalBlocks, rttMs, false, core.book.blockBytes, core.tuning);
     peer.presumed = peer.doubtful = true;
     core.peers.set(id, peer);
-    this.dispatch.all(nowMs);
+    this.#dispatch.all(nowMs);
   }
 
   removePeer(id: number, nowMs: Millis): void {
-    const peer = this.core.peers.get(id);
+    const peer = this.#core.peers.get(id);
     if (peer === undefined) return;
-    this.core.peers.delete(id);
+    this.#core.peers.delete(id);
     // A loop over peers may be running: it must not ask this one.
     peer.stalled = true;
-    this.core.releaseAll(peer, false);
-    this.roster.clear(peer);
-    this.dispatch.all(nowMs);
+    this.#core.releaseAll(peer, false);
+    this.#roster.clear(peer);
+    this.#dispatch.all(nowMs);
   }
 
   setRequestQueueLimit(peer: number, limit: number): void {
-    const state = this.core.peers.get(peer);
+    const state = this.#core.peers.get(peer);
     if (state !== undefined) state.limit = limit;
   }
 
   peerHas(id: number, piece: number, nowMs: Millis): void {
-    const peer = this.core.peers.get(id);
-    if (peer === undefined || !this.roster.has(peer, piece)) return;
+    const peer = this.#core.peers.get(id);
+    if (peer === undefined || !this.#roster.has(peer, piece)) return;
     peer.forgive(piece);
-    this.offered(peer, nowMs);
+    this.#offered(peer, nowMs);
   }
 
   peerBitfield(id: number, bytes: Uint8Array, nowMs: Millis): void {
-    const peer = this.core.peers.get(id);
+    const peer = this.#core.peers.get(id);
     if (peer === undefined) return;
-    this.roster.bitfield(peer, bytes);
-    this.offered(peer, nowMs);
+    this.#roster.bitfield(peer, bytes);
+    this.#offered(peer, nowMs);
   }
 
   peerHasAll(id: number, nowMs: Millis): void {
-    const peer = this.core.peers.get(id);
+    const peer = this.#core.peers.get(id);
     if (peer === undefined) return;
-    this.roster.hasAll(peer);
-    this.offered(peer, nowMs);
+    this.#roster.hasAll(peer);
+    this.#offered(peer, nowMs);
   }
 
   peerLacks(id: number, piece: number, nowMs: Millis): void {
-    const { core } = this;
+    const core = this.#core;
     const peer = core.peers.get(id);
-    if (peer === undefined || !this.roster.lacks(peer, piece)) return;
+    if (peer === undefined || !this.#roster.lacks(peer, piece)) return;
     // With BEP 6 it rejects the requests for the piece; without, it just ignores them.
     if (!peer.fast) core.releaseAll(peer, false, (request) => request.part.piece === piece);
-    this.roster.refreshInterest(peer, nowMs);
-    this.dispatch.all(nowMs);
+    this.#roster.refreshInterest(peer, nowMs);
+    this.#dispatch.all(nowMs);
   }
 
-  private offered(peer: PeerState, nowMs: number): void {
+  #offered(peer: PeerState, nowMs: number): void {
     peer.idleVersion = -1;
     // Requests for pieces that it turns out not to have will be rejected.
-    if (peer.doubtful) this.core.releaseAll(peer, false, (request) => !peer.has(request.part.piece));
-    this.roster.refreshInterest(peer, nowMs);
-    this.dispatch.one(peer, nowMs);
+    if (peer.doubtful) this.#core.releaseAll(peer, false, (request) => !peer.has(request.part.piece));
+    this.#roster.refreshInterest(peer, nowMs);
+    this.#dispatch.one(peer, nowMs);
   }
 
   allowedFast(id: number, piece: number, nowMs: Millis): void {
-    const peer = this.core.peers.get(id);
+    const peer = this.#core.peers.get(id);
     // BEP 6 suggests sets of 10; at most 128 are accepted from a peer.
     if (peer === undefined || !peer.fast || (peer.allowed?.size ?? 0) >= 128) return;
-    if (!(piece >= 0 && piece < this.core.book.pieceCount)) return;
+    if (!(piece >= 0 && piece < this.#core.book.pieceCount)) return;
     peer.allowed ??= new Set();
     peer.allowed.add(piece);
     peer.idleVersion = -1;
-    this.dispatch.one(peer, nowMs);
+    this.#dispatch.one(peer, nowMs);
   }
 
   choked(id: number, nowMs: Millis): void {
-    const peer = this.core.peers.get(id);
+    const peer = this.#core.peers.get(id);
     if (peer === undefined || peer.choked) return;
     peer.choked = true;
     // A choke voids requests (BEP 3), save those of the allowed fast set (BEP 6), so nothing needs cancelling.
-    this.core.releaseAll(peer, false, (request) => !(peer.fast && peer.allowed?.has(request.part.piece)));
-    this.dispatch.all(nowMs);
+    this.#core.releaseAll(peer, false, (request) => !(peer.fast && peer.allowed?.has(request.part.piece)));
+    this.#dispatch.all(nowMs);
   }
 
   unchoked(id: number, nowMs: Millis): void {
-    const peer = this.core.peers.get(id);
+    const peer = this.#core.peers.get(id);
     if (peer === undefined || !peer.choked) return;
     peer.choked = false;
     if (peer.stalled) peer.restart();
     peer.idleVersion = -1;
-    this.dispatch.all(nowMs);
+    this.#dispatch.all(nowMs);
   }
 
   // Data
 
   progress(id: number, bytes: number, nowMs: Millis): void {
-    const peer = this.core.peers.get(id);
+    const peer = this.#core.peers.get(id);
     if (peer === undefined) return;
     if (peer.stalled) {
       peer.restart();
@@ -185,16 +185,16 @@ export class Scheduler implements SchedulerApi {
   }
 
   expects(id: number, piece: number, offset: number): boolean {
-    const { book, peers } = this.core;
+    const { book, peers } = this.#core;
     const peer = peers.get(id);
     const part = book.parts.get(piece);
     if (peer === undefined || part === undefined) return false;
     const block = offset / book.blockBytes;
-    return book.find(peer, part, block) !== null || peer.mayComeLate(this.core.key(piece, block));
+    return book.find(peer, part, block) !== null || peer.mayComeLate(this.#core.key(piece, block));
   }
 
   blockReceived(id: number, piece: number, offset: number, nowMs: Millis): boolean {
-    const { core } = this;
+    const core = this.#core;
     const { book } = core;
     const peer = core.peers.get(id);
     if (peer === undefined) return false;
@@ -215,16 +215,16 @@ export class Scheduler implements SchedulerApi {
         for (let copy = part.asked[block]!; copy !== null; copy = part.asked[block]!) {
           const loser = copy.peer;
           core.release(copy, true);
-          if (loser !== peer) this.dispatch.one(loser, nowMs);
+          if (loser !== peer) this.#dispatch.one(loser, nowMs);
         }
       }
     }
-    this.dispatch.one(peer, nowMs);
+    this.#dispatch.one(peer, nowMs);
     return wanted;
   }
 
   rejected(id: number, piece: number, offset: number, nowMs: Millis): void {
-    const { core } = this;
+    const core = this.#core;
     const peer = core.peers.get(id);
     if (peer === undefined) return;
     const block = offset / core.book.blockBytes;
@@ -235,16 +235,16 @@ export class Scheduler implements SchedulerApi {
     if (core.book.end(request)) core.freed(piece);
     if (peer.choked) peer.allowed?.delete(piece);
     else peer.avoid(piece, nowMs + core.tuning.rejectMs);
-    this.dispatch.all(nowMs);
+    this.#dispatch.all(nowMs);
   }
 
   /** Whether all blocks of the piece have arrived: for simulations, which assemble no pieces. */
   pieceComplete(piece: number): boolean {
-    return this.core.book.state[piece]! >= complete;
+    return this.#core.book.state[piece]! >= complete;
   }
 
   pieceVerified(piece: number, nowMs: Millis): void {
-    const { core } = this;
+    const core = this.#core;
     const { book } = core;
     if (book.state[piece] === have) return;
     core.rarity?.remove(piece);
@@ -255,15 +255,15 @@ export class Scheduler implements SchedulerApi {
       book.deactivate(part, have);
     } else book.state[piece] = have;
     book.failed.delete(piece);
-    this.roster.gained(piece, nowMs);
+    this.#roster.gained(piece, nowMs);
     if (!core.limited) return;
     core.limited = false;
     core.version++;
-    this.dispatch.all(nowMs);
+    this.#dispatch.all(nowMs);
   }
 
   pieceFailed(piece: number, nowMs: Millis): void {
-    const { core } = this;
+    const core = this.#core;
     const { book } = core;
     const part = book.parts.get(piece);
     if (part !== undefined) {
@@ -273,43 +273,43 @@ export class Scheduler implements SchedulerApi {
       book.failed.set(piece, { suspects, sole, senders: sole ? null : part.sources });
     } else if (book.state[piece] === have) return this.pieceLost(piece, nowMs);
     core.restart(piece);
-    this.dispatch.all(nowMs);
+    this.#dispatch.all(nowMs);
   }
 
   pieceDiscarded(piece: number, nowMs: Millis): void {
-    if (this.core.book.state[piece] === have) return;
-    this.core.restart(piece);
-    this.dispatch.all(nowMs);
+    if (this.#core.book.state[piece] === have) return;
+    this.#core.restart(piece);
+    this.#dispatch.all(nowMs);
   }
 
   blockRestored(peer: number, piece: number, offset: number): boolean {
-    return this.core.restore(peer, piece, offset / this.core.book.blockBytes);
+    return this.#core.restore(peer, piece, offset / this.#core.book.blockBytes);
   }
 
   blocksLost(piece: number, blocks: readonly number[], nowMs: Millis): void {
-    this.core.lose(piece, blocks);
-    this.dispatch.all(nowMs);
+    this.#core.lose(piece, blocks);
+    this.#dispatch.all(nowMs);
   }
 
   pieceLost(piece: number, nowMs: Millis): void {
-    const { core } = this;
+    const core = this.#core;
     const { book } = core;
     if (book.state[piece] !== have) return;
     book.state[piece] = missing;
-    this.roster.lost(piece, nowMs);
+    this.#roster.lost(piece, nowMs);
     core.reopened(piece);
-    this.dispatch.all(nowMs);
+    this.#dispatch.all(nowMs);
   }
 
   // Demand
 
   setReader(id: number, demand: ReaderDemand, nowMs: Millis): void {
-    const { core } = this;
+    const core = this.#core;
     let reader = core.readers.get(id);
     if (reader === undefined) core.readers.set(id, reader = new ReaderState(id, core.book, core.tuning));
     const { first, windowEnd, criticalEnd, waitingEnd } = reader;
     const jumped = reader.update(demand, nowMs);
-    noteWaiting(this.core, reader, nowMs);
+    noteWaiting(this.#core, reader, nowMs);
     const moved = reader.first !== first || reader.windowEnd !== windowEnd || reader.criticalEnd !== criticalEnd;
     if (!moved && !jumped && reader.waitingEnd === waitingEnd) return;
     if (jumped) {
@@ -317,83 +317,83 @@ export class Scheduler implements SchedulerApi {
       core.abandon(first, windowEnd);
     } else if (reader.first > first) core.abandon(first, reader.first);
     if (reader.windowEnd < windowEnd) core.abandon(reader.windowEnd, windowEnd);
-    this.demandChanged(nowMs);
+    this.#demandChanged(nowMs);
   }
 
   removeReader(id: number, nowMs: Millis): void {
-    const reader = this.core.readers.get(id);
+    const reader = this.#core.readers.get(id);
     if (reader === undefined) return;
-    this.core.readers.delete(id);
-    this.core.abandon(reader.first, reader.windowEnd);
-    this.demandChanged(nowMs);
+    this.#core.readers.delete(id);
+    this.#core.abandon(reader.first, reader.windowEnd);
+    this.#demandChanged(nowMs);
   }
 
   setBackground(range: { firstPiece: number; endPiece: number } | null, nowMs: Millis): void {
-    const { core } = this;
+    const core = this.#core;
     const end = range === null ? 0 : Math.min(range.endPiece, core.book.pieceCount);
     const first = range === null ? 0 : Math.max(range.firstPiece, 0);
     core.rarity = range === null ? null : new Rarity(core.book, first, Math.max(first, end), core.tuning.random);
     core.abandon(0, core.book.pieceCount);
-    this.demandChanged(nowMs);
+    this.#demandChanged(nowMs);
   }
 
-  private demandChanged(nowMs: number): void {
-    const { core } = this;
+  #demandChanged(nowMs: number): void {
+    const core = this.#core;
     core.version++;
-    this.roster.demandChanged(nowMs);
-    this.dispatch.all(nowMs);
+    this.#roster.demandChanged(nowMs);
+    this.#dispatch.all(nowMs);
   }
 
   reserveRun(id: number, maxBytes: number, nowMs: Millis): { piece: number; offset: number; length: number } | null {
-    const seed = this.core.peers.get(id);
+    const seed = this.#core.peers.get(id);
     if (seed?.isWebSeed !== true) return null;
     if (seed.stalled) seed.restart();
-    return this.dispatch.run(seed, maxBytes, nowMs);
+    return this.#dispatch.run(seed, maxBytes, nowMs);
   }
 
   // Time
 
   tick(nowMs: Millis): number | null {
-    const { core } = this;
+    const core = this.#core;
     const { tuning } = core;
-    if (nowMs - this.tickDueMs > pauseMs) {
+    if (nowMs - this.#tickDueMs > pauseMs) {
       for (const peer of core.peers.values()) if (peer.outstanding > 0) peer.busySinceMs = nowMs;
     }
-    if (nowMs >= this.retryMs) {
+    if (nowMs >= this.#retryMs) {
       // Changes that come from time alone (avoided pieces, estimates) are checked this often.
-      this.retryMs = nowMs + tuning.idleTickMs;
+      this.#retryMs = nowMs + tuning.idleTickMs;
       core.version++;
     }
     core.survey(nowMs);
-    this.rescue.stalls(nowMs);
+    this.#rescue.stalls(nowMs);
     for (const reader of core.readers.values()) noteWaiting(core, reader, nowMs);
-    this.dispatch.all(nowMs);
-    this.rescue.hedge(nowMs);
-    this.rescue.endgame(nowMs);
-    const next = this.nextTick(nowMs);
-    this.tickDueMs = next === null ? Number.POSITIVE_INFINITY : nowMs + next;
+    this.#dispatch.all(nowMs);
+    this.#rescue.hedge(nowMs);
+    this.#rescue.endgame(nowMs);
+    const next = this.#nextTick(nowMs);
+    this.#tickDueMs = next === null ? Number.POSITIVE_INFINITY : nowMs + next;
     return next;
   }
 
-  private nextTick(nowMs: number): number | null {
-    const { core } = this;
+  #nextTick(nowMs: number): number | null {
+    const core = this.#core;
     const { tuning } = core;
     for (const peer of core.peers.values()) if (peer.outstanding > 0) return tuning.tickMs;
-    const lingerMs = this.roster.lingerMs(nowMs);
+    const lingerMs = this.#roster.lingerMs(nowMs);
     if (lingerMs === null) return core.book.missingCount > 0 ? tuning.idleTickMs : null;
     if (lingerMs > 0) return lingerMs;
-    this.roster.refreshAll(nowMs);
+    this.#roster.refreshAll(nowMs);
     return null;
   }
 
   // Questions
 
   stallReason(id: number, nowMs: Millis): "no_peers" | "missing_piece" | "choked" | "slow_peers" | null {
-    const reader = this.core.readers.get(id);
-    return reader === undefined ? null : stallReason(this.core, reader, nowMs);
+    const reader = this.#core.readers.get(id);
+    return reader === undefined ? null : stallReason(this.#core, reader, nowMs);
   }
 
   wanted(piece: number): boolean {
-    return this.core.wanted(piece);
+    return this.#core.wanted(piece);
   }
 }

@@ -36,10 +36,10 @@ export async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Uint8A
 export class CountingSource implements ByteSource {
   readonly sizeBytes: number;
   readonly reads: { offset: number; length: number }[] = [];
-  private readonly inner: MemorySource;
+  readonly #inner: MemorySource;
 
   constructor(bytes: Uint8Array) {
-    this.inner = new MemorySource(bytes);
+    this.#inner = new MemorySource(bytes);
     this.sizeBytes = bytes.length;
   }
 
@@ -49,6 +49,6 @@ export class CountingSource implements ByteSource {
 
   read(offset: number, length: number, options: { signal: AbortSignal }): Promise<Uint8Array> {
     this.reads.push({ offset, length });
-    return this.inner.read(offset, length, options);
+    return this.#inner.read(offset, length, options);
   }
 }

@@ -37,7 +37,7 @@ export class FakeHost {
         request: (peer, piece, offset, length) => void this.asked.push({ peer, piece, offset, length }),
         cancel: (peer, piece, offset, length) => {
           this.cancelled.push({ peer, piece, offset, length });
-          this.take(peer, piece, offset);
+          this.#take(peer, piece, offset);
         },
         interested: (peer, value) => void this.interest.set(peer, value),
         drop: (peer) => void this.dropped.push(peer),
@@ -70,7 +70,7 @@ export class FakeHost {
     }, this.nowMs);
   }
 
-  private take(peer: number, piece: number, offset: number): Ask | undefined {
+  #take(peer: number, piece: number, offset: number): Ask | undefined {
     const at = this.asked.findIndex((ask) => ask.peer === peer && ask.piece === piece && ask.offset === offset);
     return at < 0 ? undefined : this.asked.splice(at, 1)[0];
   }
@@ -81,7 +81,7 @@ export class FakeHost {
 
   /** The block arrives whole. */
   deliver(ask: Ask): boolean {
-    this.take(ask.peer, ask.piece, ask.offset);
+    this.#take(ask.peer, ask.piece, ask.offset);
     this.scheduler.progress(ask.peer, ask.length, this.nowMs);
     const wanted = this.scheduler.blockReceived(ask.peer, ask.piece, ask.offset, this.nowMs);
     if (wanted) this.senders.set(ask.piece, [...this.senders.get(ask.piece) ?? [], ask.peer]);

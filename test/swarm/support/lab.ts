@@ -21,7 +21,7 @@ export interface Node {
 /** Starts peers and closes them all. */
 export class Lab {
   readonly ports: Ports;
-  private readonly nodes: Node[] = [];
+  readonly #nodes: Node[] = [];
 
   private constructor(ports: Ports) {
     this.ports = ports;
@@ -33,8 +33,8 @@ export class Lab {
     try {
       await body(lab);
     } finally {
-      await Promise.all(lab.nodes.map((node) => node.manager.close()));
-      await Promise.all(lab.nodes.map((node) => node.cache.close()));
+      await Promise.all(lab.#nodes.map((node) => node.manager.close()));
+      await Promise.all(lab.#nodes.map((node) => node.cache.close()));
     }
   }
 
@@ -54,7 +54,7 @@ export class Lab {
       address: manager.peerAddress!,
       join: (target) => manager.acquire(target),
     };
-    this.nodes.push(node);
+    this.#nodes.push(node);
     return node;
   }
 

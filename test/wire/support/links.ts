@@ -26,7 +26,7 @@ export class Recorder implements PeerLinkHandlers {
   link: PeerLink | null = null;
   onEvent: (event: Event) => void = () => {};
 
-  private note(...event: Event): void {
+  #note(...event: Event): void {
     this.events.push(event);
     this.onEvent(event);
   }
@@ -42,80 +42,80 @@ export class Recorder implements PeerLinkHandlers {
     return this.of("close")[0]?.[1] as Error | null | undefined;
   }
   ready(info: { peerId: Uint8Array; fast: boolean; dht: boolean; encrypted: boolean }): void {
-    this.note("ready", info);
+    this.#note("ready", info);
   }
   extended(info: unknown): void {
-    this.note("extended", info);
+    this.#note("extended", info);
   }
   dontHave(piece: number): void {
-    this.note("dontHave", piece);
+    this.#note("dontHave", piece);
   }
   choke(): void {
-    this.note("choke");
+    this.#note("choke");
   }
   unchoke(): void {
-    this.note("unchoke");
+    this.#note("unchoke");
   }
   interested(): void {
-    this.note("interested");
+    this.#note("interested");
   }
   uninterested(): void {
-    this.note("uninterested");
+    this.#note("uninterested");
   }
   bitfield(bytes: Uint8Array): void {
-    this.note("bitfield", [...bytes]);
+    this.#note("bitfield", [...bytes]);
   }
   haveAll(): void {
-    this.note("haveAll");
+    this.#note("haveAll");
   }
   haveNone(): void {
-    this.note("haveNone");
+    this.#note("haveNone");
   }
   have(piece: number): void {
-    this.note("have", piece);
+    this.#note("have", piece);
   }
   request(piece: number, offset: number, length: number): void {
-    this.note("request", piece, offset, length);
+    this.#note("request", piece, offset, length);
   }
   cancel(piece: number, offset: number, length: number): void {
-    this.note("cancel", piece, offset, length);
+    this.#note("cancel", piece, offset, length);
   }
   unwanted(piece: number, offset: number, length: number): void {
-    this.note("unwanted", piece, offset, length);
+    this.#note("unwanted", piece, offset, length);
   }
   reject(piece: number, offset: number, length: number): void {
-    this.note("reject", piece, offset, length);
+    this.#note("reject", piece, offset, length);
   }
   allowedFast(piece: number): void {
-    this.note("allowedFast", piece);
+    this.#note("allowedFast", piece);
   }
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null {
-    this.note("blockTarget", piece, offset, length);
+    this.#note("blockTarget", piece, offset, length);
     if (this.discard) return null;
     const target = new Uint8Array(length);
     this.blocks.push(target);
     return target;
   }
   block(piece: number, offset: number, length: number, kept: boolean): void {
-    this.note("block", piece, offset, length, kept);
+    this.#note("block", piece, offset, length, kept);
   }
   dhtPort(port: number): void {
-    this.note("dhtPort", port);
+    this.#note("dhtPort", port);
   }
   peers(added: readonly SocketAddress[], dropped: readonly SocketAddress[]): void {
-    this.note("peers", added, dropped);
+    this.#note("peers", added, dropped);
   }
   metadata(infoBytes: Uint8Array): void {
-    this.note("metadata", infoBytes);
+    this.#note("metadata", infoBytes);
   }
   metadataFailed(error: Error): void {
-    this.note("metadataFailed", error);
+    this.#note("metadataFailed", error);
   }
   live(message: Uint8Array): void {
-    this.note("live", message);
+    this.#note("live", message);
   }
   close(error: Error | null): void {
-    this.note("close", error);
+    this.#note("close", error);
   }
 }
 

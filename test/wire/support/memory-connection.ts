@@ -15,90 +15,90 @@ export class MemoryConnection implements TcpConnection {
   /** While true, bytes written here stay queued: a peer that does not read. */
   stuck = false;
   other!: MemoryConnection;
-  private handlers: TcpHandlers | null = null;
-  private readonly queue: Uint8Array[] = [];
-  private paused = false;
-  private closed = false;
-  private ended = false;
-  private needsDrain = false;
-  private readonly cut: Cutter;
+  #handlers: TcpHandlers | null = null;
+  readonly #queue: Uint8Array[] = [];
+  #paused = false;
+  #closed = false;
+  #ended = false;
+  #needsDrain = false;
+  readonly #cut: Cutter;
 
   constructor(local: SocketAddress, remote: SocketAddress, cut: Cutter) {
     this.local = local;
     this.remote = remote;
-    this.cut = cut;
+    this.#cut = cut;
   }
 
   open(handlers: TcpHandlers): void {
-    this.handlers = handlers;
+    this.#handlers = handlers;
     this.other.schedule();
   }
 
   write(chunk: Uint8Array): boolean {
-    if (this.closed || this.ended) return true;
+    if (this.#closed || this.#ended) return true;
     this.writes.push(chunk.length);
-    this.queue.push(chunk);
+    this.#queue.push(chunk);
     this.schedule();
-    if (this.bufferedBytes > 262144) this.needsDrain = true;
-    return !this.needsDrain;
+    if (this.bufferedBytes > 262144) this.#needsDrain = true;
+    return !this.#needsDrain;
   }
 
   get bufferedBytes(): number {
-    return this.queue.reduce((sum, chunk) => sum + chunk.length, 0);
+    return this.#queue.reduce((sum, chunk) => sum + chunk.length, 0);
   }
 
   pause(): void {
-    this.paused = true;
+    this.#paused = true;
   }
 
   resume(): void {
-    this.paused = false;
+    this.#paused = false;
     this.other.schedule();
   }
 
   end(): void {
-    this.ended = true;
+    this.#ended = true;
     this.schedule();
   }
 
   abort(): void {
-    if (this.closed) return;
-    this.closed = true;
-    queueMicrotask(() => this.shut());
+    if (this.#closed) return;
+    this.#closed = true;
+    queueMicrotask(() => this.#shut());
     queueMicrotask(() => this.other.abort());
   }
 
-  private shut(): void {
+  #shut(): void {
     this.closes++;
-    this.handlers?.close();
+    this.#handlers?.close();
   }
 
   /** Delivers the bytes queued here to the other end. */
   schedule(): void {
-    queueMicrotask(() => this.deliver());
+    queueMicrotask(() => this.#deliver());
   }
 
-  private deliver(): void {
+  #deliver(): void {
     const target = this.other;
-    while (this.queue.length > 0 && !this.stuck) {
-      if (target.handlers === null || target.paused || target.closed) return;
-      const chunk = this.queue.shift()!;
+    while (this.#queue.length > 0 && !this.stuck) {
+      if (target.#handlers === null || target.#paused || target.#closed) return;
+      const chunk = this.#queue.shift()!;
       for (let at = 0; at < chunk.length;) {
-        const count = Math.max(1, Math.min(this.cut(chunk.length - at), chunk.length - at));
+        const count = Math.max(1, Math.min(this.#cut(chunk.length - at), chunk.length - at));
         // Delivered from a buffer that is overwritten afterwards, as the contract allows.
         const reused = new Uint8Array(chunk.subarray(at, at + count));
         at += count;
-        if (!target.closed) target.handlers.data(reused);
+        if (!target.#closed) target.#handlers.data(reused);
         reused.fill(0xee);
       }
     }
-    if (this.needsDrain && !this.closed && this.bufferedBytes < 65536) {
-      this.needsDrain = false;
-      this.handlers?.drain();
+    if (this.#needsDrain && !this.#closed && this.bufferedBytes < 65536) {
+      this.#needsDrain = false;
+      this.#handlers?.drain();
     }
-    if (this.ended && this.queue.length === 0 && !target.closed) {
-      this.ended = false;
-      target.handlers?.end();
+    if (this.#ended && this.#queue.length === 0 && !target.#closed) {
+      this.#ended = false;
+      target.#handlers?.end();
     }
   }
 }
