@@ -89,10 +89,11 @@ test("LiveNode as source feeds each tree before any gets a second branch, up to 
 
 test("LiveNode prefers a child that can pass more on, and tells the other", () => {
   const stage = source(5, 160_000);
-  const weak = stage.neighbour({ upBytesPerS: 60_000 });
-  const strong = stage.neighbour({ upBytesPerS: 500_000 });
+  // It can't pass a stream on: an only child that could would have the strong one tried beside it.
+  const weak = stage.neighbour({ upBytesPerS: 40_000 });
   stage.says(weak, { type: "subscribe", mask: 0xff, from: 5 });
   stage.pass(11_000);
+  const strong = stage.neighbour({ upBytesPerS: 500_000 });
   stage.says(strong, { type: "subscribe", mask: 0x01, from: 5 });
   assertEquals([strong.peer.childMask, weak.peer.childMask], [1, 0xfe]);
   assertEquals(weak.link.of("unsubscribe").at(-1), { type: "unsubscribe", mask: 1, reason: UnsubscribeReason.full });

@@ -112,18 +112,26 @@ test("SourcePlaces does not believe a few who vouch for one child while many are
   assertEquals([liar.peer.childMask, child.peer.childMask], [0, 0xff]);
 });
 
-test("SourcePlaces leaves places to children that can pass on while nobody is vouched for, but for two of each newcomer", () => {
-  for (const share of [1, POLICY.parentUplinkShare / 2]) {
+for (
+  const [what, share, depth, mask, left] of [
+    ["tries a newcomer beside an only child that can pass on while nobody lacks anything", 1, 3, 0x03, 0xff],
+    ["gives two places of an only child to a newcomer when a neighbour gets nothing", 1, UNFED, 0x03, 0xfc],
+    ["gives all places of an only child that can't pass on to a newcomer", POLICY.parentUplinkShare / 2, 3, 0xff, 0],
+  ] as const
+) {
+  test(`SourcePlaces ${what}`, () => {
     const stage = new Stage({ role: "source", uplinkBytesPerS: BYTES_PER_S / POLICY.sourceLoadLimit + 1 });
     publish(stage, 5);
     const first = proven(stage, share * BYTES_PER_S);
     stage.says(first, { type: "subscribe", mask: 0xff, from: 6 });
+    const third = proven(stage, share * BYTES_PER_S);
+    stage.says(third, { ...placeOf(new Uint32Array(32)), depths: new Uint8Array(8).fill(depth) });
     pass(stage, POLICY.trialMs);
     const claims = proven(stage, 40 * BYTES_PER_S);
     stage.says(claims, { type: "subscribe", mask: 0xff, from: 6 });
-    assertEquals(claims.peer.childMask, share === 1 ? 0x03 : 0xff);
-  }
-});
+    assertEquals([claims.peer.childMask, first.peer.childMask], [mask, left]);
+  });
+}
 
 test("SourcePlaces gives a place to a tried child that failed before once it has passed on for six seconds", () => {
   const { stage, child, liar: strong } = crowded();

@@ -245,8 +245,9 @@ export class SourcePlaces {
   #idlest(substream: number, nowMs: number): { child: LivePeer; leastUp: number } | null {
     const isBusy = this.#options.pushDelayMs() > POLICY.displaceBelowMs;
     let found: { child: LivePeer; leastUp: number } | null = null;
+    const innocent = this.#innocent(substream, nowMs);
     for (const child of this.#childrenOf(substream)) {
-      if (this.isVouched(child, substream, nowMs)) continue;
+      if (child === innocent || this.isVouched(child, substream, nowMs)) continue;
       const up = this.#options.upOf(child);
       const sinceMs = nowMs - child.childSinceMs[substream]!;
       const isSettled = this.#isSettled(child, substream, nowMs);
@@ -257,6 +258,22 @@ export class SourcePlaces {
       if (found === null || leastUp < found.leastUp) found = { child, leastUp };
     }
     return found;
+  }
+
+  /**
+   * The only child of `substream` when it can pass on and nobody lacks the substream: while few members are there, nobody
+   * need be fed through it. Another is tried beside it before it yields. null: there is none.
+   */
+  #innocent(substream: number, nowMs: number): LivePeer | null {
+    const [only, ...more] = this.#childrenOf(substream);
+    const { peers, upOf, leastUpBytesPerS } = this.#options;
+    if (only === undefined || more.length > 0 || only.failedTrials > 0) return null;
+    if (upOf(only) < leastUpBytesPerS()) return null;
+    for (const { place, connectedMs } of peers()) {
+      const isLacking = place !== null && place.depths[substream] === UNFED && nowMs - connectedMs >= POLICY.settleMs;
+      if (isLacking) return null;
+    }
+    return only;
   }
 
   /**
