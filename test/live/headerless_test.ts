@@ -66,6 +66,17 @@ test("Headerless asks another time for a header that does not come, and gives th
   assertEquals(stage.node.window.get(21)!.missing, 4);
 });
 
+test("Headerless asks each sender of a block that waits in turn, as one of them may withhold the header", () => {
+  const { stage, quick, slow } = twoParents();
+  pushed(stage, quick, 21);
+  pushed(stage, slow, 21, 1);
+  assertEquals([quick.link.of("headers").length, slow.link.of("headers").length], [1, 0]);
+  stage.pass(250);
+  assertEquals([quick.link.of("headers").length, slow.link.of("headers").length], [1, 1]);
+  stage.pass(200);
+  assertEquals([quick.link.of("headers").length, slow.link.of("headers").length], [2, 1]);
+});
+
 test("Headerless keeps no block of a neighbour that is no parent, and few of one that is", () => {
   const { stage, quick, slow } = twoParents();
   slow.peer.parentMask = 0;

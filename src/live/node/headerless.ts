@@ -38,7 +38,7 @@ interface Held {
 export class Headerless {
   readonly #view: NodeView;
   #held: Held[] = [];
-  readonly #askedMs = new Map<number, number>();
+  readonly #asked = new Map<number, { readonly atMs: number; readonly peers: ReadonlySet<LivePeer> }>();
   readonly #broughtBy = new Map<number, LivePeer>();
   readonly #parents: (LivePeer | null)[];
   readonly #news: Float64Array;
@@ -64,7 +64,7 @@ export class Headerless {
     // step.
     if (this.#parents[substream] === peer) this.#news[substream] = UNKNOWN;
     this.#tell(peer, substream, false);
-    this.#ask(peer, seq, nowMs);
+    this.#ask(seq, nowMs);
     return true;
   }
 
@@ -75,7 +75,7 @@ export class Headerless {
       this.#broughtBy.delete(oldest);
       break;
     }
-    this.#askedMs.delete(seq);
+    this.#asked.delete(seq);
     const ready = this.#held.filter((one) => one.seq === seq);
     if (ready.length === 0) return;
     this.#held = this.#held.filter((one) => one.seq !== seq);
@@ -98,15 +98,21 @@ export class Headerless {
 
   /** Asks again for headers that have not come, and gives up blocks that waited too long. */
   tick(nowMs: number): void {
-    if (this.#held.length === 0) return this.#askedMs.clear();
+    if (this.#held.length === 0) return this.#asked.clear();
     this.#held = this.#held.filter(({ peer, atMs }) => !peer.closed && nowMs - atMs < HOLD_MS);
-    for (const { peer, seq } of this.#held) this.#ask(peer, seq, nowMs);
+    for (const { seq } of this.#held) this.#ask(seq, nowMs);
   }
 
-  #ask(peer: LivePeer, seq: number, nowMs: number): void {
-    if (nowMs - (this.#askedMs.get(seq) ?? -Infinity) < ASK_AGAIN_MS) return;
-    this.#askedMs.set(seq, nowMs);
-    peer.send({ type: "headers", lean: peer.toldLean, seqs: [seq] });
+  /** Asks the senders of the blocks that wait for this header, one after another: one of them may withhold it. */
+  #ask(seq: number, nowMs: number): void {
+    const asked = this.#asked.get(seq);
+    if (asked !== undefined && nowMs - asked.atMs < ASK_AGAIN_MS) return;
+    const senders = this.#held.filter((one) => one.seq === seq).map(({ peer }) => peer);
+    const before = senders.every((peer) => asked?.peers.has(peer)) ? new Set<LivePeer>() : asked?.peers ?? [];
+    const peers = new Set(before);
+    const next = senders.find((peer) => !peers.has(peer))!;
+    this.#asked.set(seq, { atMs: nowMs, peers: peers.add(next) });
+    next.send({ type: "headers", lean: next.toldLean, seqs: [seq] });
   }
 
   #tell(peer: LivePeer, substream: number, isLean: boolean): void {
