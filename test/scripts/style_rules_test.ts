@@ -1,0 +1,17 @@
+import { test } from "node:test";
+import { assertEquals } from "@std/assert";
+import { styleFaults } from "../../scripts/support/style-rules.ts";
+
+const faults = (text: string) => styleFaults([{ path: "src/x.ts", text }]);
+
+test("styleFaults() refuses members that are private by the keyword, but constructors", () => {
+  assertEquals(faults("class A {\n  private x = 1;\n  #y = 2;\n\n  private readonly z = `a`;\n}"), [
+    "src/x.ts:2: private by the keyword; write #name",
+    "src/x.ts:5: private by the keyword; write #name",
+  ]);
+  assertEquals(faults("class A {\n  private constructor() {}\n  #x = 1;\n}"), []);
+});
+
+test("styleFaults() passes over comments and texts", () => {
+  assertEquals(faults("/**\n  private x\n */\nconst a = `\n  private y = 1;\n`;"), []);
+});
