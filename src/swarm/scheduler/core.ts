@@ -7,7 +7,7 @@ import type { Tuning } from "./tuning.ts";
 import type { ForgetPiece, SchedulerActions, SchedulerShape } from "./types.ts";
 
 /** Sums over peers stay valid for this long. */
-const surveyEveryMs = 5;
+const SURVEY_EVERY_MS = 5;
 
 /** The scheduler's shared state. */
 export class Core {
@@ -223,7 +223,7 @@ export class Core {
 
   /** Refreshes the sums over peers, unless they are fresh. */
   survey(nowMs: number): void {
-    if (nowMs - this.#surveyedMs < surveyEveryMs && this.peers.size === this.#surveyedPeers) return;
+    if (nowMs - this.#surveyedMs < SURVEY_EVERY_MS && this.peers.size === this.#surveyedPeers) return;
     this.#surveyedMs = nowMs;
     this.#surveyedPeers = this.peers.size;
     const rates = this.#rates;

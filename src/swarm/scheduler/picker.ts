@@ -10,19 +10,19 @@ import type { ActivePiece, PeerState } from "./peer-state.ts";
 import type { ReaderState } from "./reader-state.ts";
 
 /** A block is not urgent if it is due at least this long after the peer could deliver it. */
-const safetyMs = 1000;
+const SAFETY_MS = 1000;
 /** Peers whose times differ by less than this count as equal. */
-const toleranceMs = 40;
+const TOLERANCE_MS = 40;
 /** … as do those whose times differ by less than this factor. */
-const toleranceFactor = 1.25;
+const TOLERANCE_FACTOR = 1.25;
 /** Pieces compared by rarity per pick. */
-const maxCompared = 32;
+const MAX_COMPARED = 32;
 /** Refetching a piece that failed its hash from one peer alone may take this much longer than expected … */
-const soleMs = 300;
+const SOLE_MS = 300;
 /** … but never more than this, because somebody may be waiting. */
-const soleMaxMs = 4000;
+const SOLE_MAX_MS = 4000;
 /** Open pieces examined per background pick when looking for one to share. */
-const maxShared = 64;
+const MAX_SHARED = 64;
 
 /** Chooses the next block for one peer. */
 export class Picker {
@@ -93,8 +93,8 @@ export class Picker {
     const owner = part?.sole === true ? part.owner : null;
     if (part !== undefined && owner !== null && owner !== peer) {
       const trusted = peers.get(owner.id) === owner && owner.usable && owner.offers(piece, nowMs);
-      const fairMs = soleMs + (2000 * book.pieceBytes) / owner.rate(this.#core.unknownRate);
-      if (trusted && nowMs - part.ownedMs < Math.min(fairMs, soleMaxMs)) return false;
+      const fairMs = SOLE_MS + (2000 * book.pieceBytes) / owner.rate(this.#core.unknownRate);
+      if (trusted && nowMs - part.ownedMs < Math.min(fairMs, SOLE_MAX_MS)) return false;
       part.sole = false;
     }
     if (part?.sole === false) return true;
@@ -128,8 +128,8 @@ export class Picker {
     const head = reader.advance();
     if (head >= end) return false;
     let skip = 0;
-    const late = etaMs - Math.max(core.bestEtaMs * toleranceFactor, core.bestEtaMs + toleranceMs);
-    if (late > 0 && etaMs + safetyMs > reader.dueMs(head * book.pieceBytes)) {
+    const late = etaMs - Math.max(core.bestEtaMs * TOLERANCE_FACTOR, core.bestEtaMs + TOLERANCE_MS);
+    if (late > 0 && etaMs + SAFETY_MS > reader.dueMs(head * book.pieceBytes)) {
       const others = Math.max(0, core.poolRate - peer.rate(core.unknownRate));
       skip = (others * (etaMs - core.bestEtaMs)) / 1000;
     }
@@ -167,7 +167,7 @@ export class Picker {
     const { book } = this.#core;
     let best = from;
     let bestHolders = Number.POSITIVE_INFINITY;
-    const stop = Math.min(end, from + maxCompared);
+    const stop = Math.min(end, from + MAX_COMPARED);
     for (let piece = from; piece < stop; piece++) {
       if (!book.isOpen(piece) || !this.#may(peer, piece, nowMs)) continue;
       const holders = book.holders(piece) - (book.state[piece] === active ? 0.5 : 0);
@@ -221,7 +221,7 @@ export class Picker {
     let shared: ActivePiece | null = null;
     let looked = 0;
     for (const part of book.open) {
-      if (++looked > maxShared) break;
+      if (++looked > MAX_SHARED) break;
       if (!rarity.covers(part.piece) || !this.#may(peer, part.piece, nowMs)) continue;
       const owner = part.owner;
       const kept = owner !== null && owner !== peer && owner.usable && owner.current === part.piece &&

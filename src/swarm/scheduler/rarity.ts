@@ -6,9 +6,9 @@ import type { PeerState } from "./peer-state.ts";
 import type { PieceBook } from "./pieces.ts";
 
 /** Bucket entries examined before the peer's own bits are scanned instead. */
-const maxProbes = 256;
+const MAX_PROBES = 256;
 /** Bytes of a peer's bits scanned per pick (8 pieces each); the next pick continues from there. */
-const maxScanBytes = 4096;
+const MAX_SCAN_BYTES = 4096;
 
 /** The missing pieces, rarest first. */
 export class Rarity {
@@ -82,7 +82,7 @@ export class Rarity {
       const bucket = this.#buckets[rarity]!;
       for (let i = bucket.length - 1; i >= 0; i--) {
         if (peer.offers(bucket[i]!, nowMs)) return bucket[i]!;
-        if (++probes >= maxProbes) return this.#scan(peer, nowMs);
+        if (++probes >= MAX_PROBES) return this.#scan(peer, nowMs);
       }
     }
     return -1;
@@ -91,7 +91,7 @@ export class Rarity {
   #scan(peer: PeerState, nowMs: number): number {
     const bits = peer.bits;
     if (bits === null) return -1;
-    for (let n = Math.min(bits.length, maxScanBytes); n > 0; n--) {
+    for (let n = Math.min(bits.length, MAX_SCAN_BYTES); n > 0; n--) {
       if (peer.scanByte >= bits.length) peer.scanByte = 0;
       const base = peer.scanByte * 8;
       if (bits[peer.scanByte] !== 0) {

@@ -9,11 +9,11 @@ import { active, blockAsked, blockHere } from "./pieces.ts";
 import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 
 /** A background block is copied only if the idle peer is this many times faster: nobody waits for it. */
-const endgameFactor = 2;
+const ENDGAME_FACTOR = 2;
 /** … and the request is at least this old. */
-const endgameAfterMs = 500;
+const ENDGAME_AFTER_MS = 500;
 /** Active pieces examined for endgame per tick. */
-const maxEndgameParts = 64;
+const MAX_ENDGAME_PARTS = 64;
 
 /** Finds late and lost blocks, and requests them again. */
 export class Rescue {
@@ -175,10 +175,10 @@ export class Rescue {
     let looked = 0;
     for (const part of book.parts.values()) {
       if (book.state[part.piece] !== active || !core.rarity?.covers(part.piece)) continue;
-      if (++looked > maxEndgameParts) return;
+      if (++looked > MAX_ENDGAME_PARTS) return;
       for (let block = 0; block < part.blocks; block++) {
         if (part.state[block] === blockAsked) {
-          this.#consider(part, block, 0, endgameAfterMs, 1 / endgameFactor, nowMs);
+          this.#consider(part, block, 0, ENDGAME_AFTER_MS, 1 / ENDGAME_FACTOR, nowMs);
         }
       }
       if (this.#copies >= core.tuning.maxHedgesPerTick) return;

@@ -4,7 +4,7 @@ import { complete, have } from "./pieces.ts";
 import type { ReaderState } from "./reader-state.ts";
 
 /** A reader waits this long before peers count as slow. */
-const slowMs = 1000;
+const SLOW_MS = 1000;
 
 /** First missing piece of the awaited range (or at the position), -1 when all is here. */
 function firstLacking(core: Core, reader: ReaderState): number {
@@ -34,5 +34,5 @@ export function stallReason(
   let open = false;
   for (const peer of core.peers.values()) open ||= peer.offers(piece, nowMs);
   if (!open) return "choked";
-  return reader.waitingSinceMs !== null && nowMs - reader.waitingSinceMs >= slowMs ? "slow_peers" : null;
+  return reader.waitingSinceMs !== null && nowMs - reader.waitingSinceMs >= SLOW_MS ? "slow_peers" : null;
 }
