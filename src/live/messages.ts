@@ -4,7 +4,17 @@ import { MAX_SEQUENCE } from "./header.ts";
 import { emptyPaths, PATH_WORDS, type Place } from "./node/place.ts";
 
 /** First byte of a message. */
-const LiveMessageType = { window: 0, header: 1, subscribe: 2, unsubscribe: 3, ping: 4, place: 5, headers: 11 } as const;
+const LiveMessageType = {
+  window: 0,
+  header: 1,
+  subscribe: 2,
+  unsubscribe: 3,
+  ping: 4,
+  place: 5,
+  headers: 11,
+  fill: 13,
+  pong: 14,
+} as const;
 
 /** Why a substream is not, or no longer, pushed. */
 export const UnsubscribeReason = {
@@ -20,6 +30,9 @@ export const UnsubscribeReason = {
 
 /** The bitmap of a peer that lacks nothing, the usual case. */
 const NO_BITS = new Uint8Array();
+
+/** Bit of a PING's nonce: its sender understands PONG, and wants that in the place of an echo. */
+export const WANTS_TIME = 1n << 63n;
 
 /** PLACE of a peer that has not measured its uplink. */
 const UNKNOWN_UPLINK = 0xffffffff;
@@ -63,7 +76,11 @@ export type LiveMessage =
    * HEADERS: `lean u8 | n u8 | n × seq u32`. Pushes of the substreams in `lean` need no header before them; those of the
    * pieces `seqs` are asked for.
    */
-  | { readonly type: "headers"; readonly lean: number; readonly seqs: readonly number[] };
+  | { readonly type: "headers"; readonly lean: number; readonly seqs: readonly number[] }
+  /** PONG to a PING whose nonce has the bit `WANTS_TIME`: `atMs`, the clock of its sender when the PING came, ms modulo 2^32. */
+  | { readonly type: "pong"; readonly nonce: bigint; readonly atMs: number }
+  /** FILL: `bytes` in all, of no meaning, 1 to `MAX_LIVE_MESSAGE_BYTES`. Sent, never returned by `decodeLiveMessage`. */
+  | { readonly type: "fill"; readonly bytes: number };
 
 /** A peer's place in the trees. */
 export interface PlaceMessage extends Place {
@@ -126,6 +143,14 @@ export function encodeLiveMessage(message: LiveMessage): Uint8Array<ArrayBuffer>
       message.seqs.forEach((seq, i) => writeU32(bytes, 3 + 4 * i, seq));
       return bytes;
     }
+    case "pong": {
+      const bytes = sized(13, LiveMessageType.pong);
+      new DataView(bytes.buffer).setBigUint64(1, message.nonce);
+      writeU32(bytes, 9, message.atMs);
+      return bytes;
+    }
+    case "fill":
+      return sized(message.bytes, LiveMessageType.fill);
   }
 }
 
@@ -192,6 +217,13 @@ export function decodeLiveMessage(bytes: Uint8Array): LiveMessage | null {
         seqs: Array.from({ length: count }, (_, i) => readU32(bytes, 3 + 4 * i)),
       };
     }
+    case LiveMessageType.pong:
+      need(13);
+      return {
+        type: "pong",
+        nonce: new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(1),
+        atMs: readU32(bytes, 9),
+      };
     default:
       return null;
   }

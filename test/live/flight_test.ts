@@ -32,7 +32,13 @@ class Rig {
       limit?: number;
     },
   ) {
-    const options = { guessBytesPerS: () => 125_000, isTold: false, limitBytesPerS: limit, random: seededRandom(1) };
+    const options = {
+      guessBytesPerS: () => 125_000,
+      isTold: false,
+      isProbed: false,
+      limitBytesPerS: limit,
+      random: seededRandom(1),
+    };
     this.flight = new Flight(options);
     const line = new SimLine(this.queue, rate);
     this.peers = Array.from({ length: peers }, (_, i) => this.neighbour(line, 20 + 20 * i));
@@ -62,7 +68,7 @@ class Rig {
     const echo = (nonce: bigint) =>
       queue.after(rttMs, () => {
         if (this.dead.has(peer)) return;
-        this.flight.echoed(peer, nonce, queue.nowMs);
+        this.flight.echoed(peer, nonce, null, queue.nowMs);
         this.pump(0);
       });
     const lane = {
@@ -181,7 +187,7 @@ test("Flight is held up by a neighbour that takes nothing for no more than a mom
 test("Flight takes no answer for arrival that is not the echo of its own", () => {
   const { flight, peers: [peer] } = new Rig({ rate: 50_000, wants: 1 });
   flight.handed(peer!, BLOCK, 0);
-  assertEquals(flight.echoed(peer!, 12345n, 10), false);
+  assertEquals(flight.echoed(peer!, 12345n, null, 10), false);
   assertEquals(flight.inFlightBytes, BLOCK);
   flight.drop(peer!);
   assertEquals(flight.inFlightBytes, 0);

@@ -49,6 +49,7 @@ const TABLE: [string, LiveMessage][] = [
   ["0b1002" + "00000007" + "7fffffff", { type: "headers", lean: 0x10, seqs: [7, 0x7fffffff] }],
   ["0b0000", { type: "headers", lean: 0, seqs: [] }],
   ["040102030405060708", { type: "ping", nonce: 0x0102030405060708n }],
+  ["0e8102030405060708a1b2c3d4", { type: "pong", nonce: 0x8102030405060708n, atMs: 0xa1b2c3d4 }],
 ];
 
 test("encodeLiveMessage() and decodeLiveMessage() agree with the bytes of the protocol", () => {

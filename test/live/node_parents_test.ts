@@ -232,7 +232,7 @@ test("LiveNode leaves a parent whose tree nobody gets, by the blocks of other tr
     assert(seq >= 28 || parentOf(1) === had, "it is left before it is overdue");
   }
   assert(parentOf(1) !== had);
-  assert(had.link !== undefined && nowOf(stage) < had.refusedUntilMs[1]!);
+  assert(had.link !== undefined && nowOf(stage) < had.shunnedUntilMs[1]!);
 });
 
 for (const [says, depth, waitsMs] of [["is fed", 3, 0], ["gets nothing itself", UNFED, POLICY.unfedMs]] as const) {

@@ -77,7 +77,7 @@ test("LiveNode refuses to push what does not reach it: circles would starve", ()
 
 test("LiveNode as source feeds each tree before any gets a second branch, up to its uplink", () => {
   const stage = source(5);
-  const children = Array.from({ length: 4 }, () => stage.neighbour());
+  const children = Array.from({ length: 4 }, () => stage.neighbour({ upBytesPerS: 150_000 }));
   for (const child of children) stage.says(child, { type: "subscribe", mask: 0x0f, from: 5 });
   assertEquals(children.map(({ peer }) => peer.childMask), [0x0f, 0, 0, 0]);
   stage.says(children[1]!, { type: "subscribe", mask: 0xff, from: 5 });
@@ -85,6 +85,14 @@ test("LiveNode as source feeds each tree before any gets a second branch, up to 
   for (const child of children) stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
   // 0.8 × 250,000 bytes a second carry 12 eighths of 125,000.
   assertEquals(stage.node.childCount, 12);
+});
+
+test("LiveNode keeps hardly a reserve while all have less uplink together than they need", () => {
+  const stage = source(5);
+  const children = Array.from({ length: 4 }, () => stage.neighbour({ upBytesPerS: 50_000 }));
+  for (const child of children) stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
+  // 0.95 × 250,000 bytes a second carry 15 eighths of 125,000.
+  assertEquals(stage.node.childCount, 15);
 });
 
 test("LiveNode prefers a child that can pass more on, and tells the other", () => {

@@ -13,6 +13,7 @@ export interface Mix {
   /** Share of those that nobody can connect to whose NATs can be punched. */
   readonly punchableShare?: number;
   readonly uplinkFactor?: number;
+  readonly uplinks?: readonly number[];
 }
 
 /** The cards of one run. */
@@ -31,9 +32,11 @@ export class Dealing {
   }
 
   /** The next viewer's up-link, bytes per second, and whether it sends false blocks. */
-  uplink(): { rate: number; poisons: boolean } {
+  uplink(number: number): { rate: number; poisons: boolean } {
     const { poisoners, zeroUpload, unmeasured, uplinkFactor = 1 } = this.mix;
     const poisons = this.random() < (poisoners ?? 0);
+    const { uplinks } = this.mix;
+    if (uplinks !== undefined) return { rate: uplinks[number % uplinks.length]!, poisons };
     if (unmeasured === true) return { rate: Infinity, poisons };
     if (this.uplinks.length === 0) this.uplinks = Array.from({ length: CARDS }, (_, i) => (i + 0.5) / CARDS);
     const card = this.draw(this.uplinks);

@@ -60,6 +60,10 @@ export interface HostOptions {
   readonly liar?: LiarKind;
   readonly role: "source" | "viewer";
   readonly uplinkBytesPerS: number;
+  /** How long its router's queue keeps messages waiting for blocks of other connections, ms. Default 0. */
+  readonly routerMs?: number;
+  /** What its user says that it may send, bytes/s. Default: nothing is said. */
+  readonly limitBytesPerS?: number;
   readonly poisons?: boolean;
   /** Share of packets that is lost on the way. Default 0. */
   readonly loss?: number;
@@ -105,7 +109,7 @@ export class SimHost {
     this.options = options;
     this.random = random;
     this.liarBytesPerS = LIAR_UP_SHARE * stream.bytesPerS;
-    this.line = new SimLine(queue, options.uplinkBytesPerS);
+    this.line = new SimLine(queue, options.uplinkBytesPerS, options.routerMs);
     this.bornMs = queue.nowMs;
     this.clique = CLIQUES.get(queue) ?? [];
     CLIQUES.set(queue, this.clique);
@@ -122,7 +126,7 @@ export class SimHost {
       role: options.role,
       stream,
       // A broadcaster's user says what the line carries; a viewer has to find out.
-      uplinkBytesPerS: options.role === "source" || options.uplinkBytesPerS === 0 ? options.uplinkBytesPerS : null,
+      uplinkBytesPerS: options.uplinkBytesPerS === 0 ? 0 : options.limitBytesPerS ?? null,
     });
   }
 
@@ -209,6 +213,7 @@ class SimLink implements LiveLink, LineQueue {
   send(message: Uint8Array): void {
     if (message[0] === PLACE) message = this.from.lied(message);
     const name = MESSAGE_NAMES[message[0]!]!;
+    if (name === "FILL") return this.fill(message.length + 6);
     this.control(name, message.length + 6, (peer) => this.to.node.message(peer, message));
   }
 
@@ -230,6 +235,7 @@ class SimLink implements LiveLink, LineQueue {
     const payload = from.options.poisons === true ? POISON.subarray(0, data.length) : data;
     const arrive = (peer: LivePeer) => this.to.node.block(peer, seq, offset, payload);
     this.parcels.push({ bytes: data.length, arrivals: [arrive] });
+    from.line.waits(data.length);
     if (this.parcels.length === 1) from.line.add(this);
   }
 
@@ -252,7 +258,22 @@ class SimLink implements LiveLink, LineQueue {
   headSent(): void {
     if (!this.open || !this.from.alive) return;
     const parcel = this.parcels.shift()!;
+    this.from.line.waits(-parcel.bytes);
     this.deliver(parcel.bytes, parcel.arrivals);
+  }
+
+  /** Nothing waits here any more: the connection is gone. */
+  emptied(): void {
+    for (const { bytes } of this.parcels) this.from.line.waits(-bytes);
+    this.parcels.length = 0;
+  }
+
+  /** What takes the line's time like payload, and means nothing. */
+  private fill(bytes: number): void {
+    this.from.sent.add("FILL", bytes);
+    this.parcels.push({ bytes, arrivals: [] });
+    this.from.line.waits(bytes);
+    if (this.parcels.length === 1) this.from.line.add(this);
   }
 
   /** What is not payload is small: it delays the line's blocks a little, and follows the blocks before it on its connection. */
@@ -320,6 +341,7 @@ export function disconnect(a: SimHost, b: SimHost): void {
     if (link === undefined) continue;
     from.links.delete(to);
     link.open = false;
+    link.emptied();
     if (link.local !== null && !link.local.closed) from.node.disconnected(link.local);
   }
 }

@@ -27,6 +27,12 @@ export interface LiveScenario {
   /** Share of those whose NATs can be punched. Default 0. */
   readonly punchableShare?: number;
   readonly closedSource?: boolean;
+  /** Up-links of viewers in the order of their coming, again from the first after the last, bytes/s; instead of the usual mix. */
+  readonly uplinks?: readonly number[];
+  /** As in `HostOptions`. */
+  readonly routerMs?: number;
+  /** The source's line, and the limit that its user states, bytes/s. Default for both: twice the bitrate. */
+  readonly sourceLine?: { readonly bytesPerS: number; readonly limitBytesPerS: number };
   /** Uplinks of viewers in shares of what they would be. Default 1. */
   readonly uplinkFactor?: number;
   /** Share of packets lost, the source's too. Default 0. */

@@ -78,9 +78,11 @@ export class LiveSimulation {
       this.queue,
       {
         role: "source",
-        uplinkBytesPerS: 2 * this.bytesPerS,
+        uplinkBytesPerS: scenario.sourceLine?.bytesPerS ?? 2 * this.bytesPerS,
+        limitBytesPerS: scenario.sourceLine?.limitBytesPerS ?? 2 * this.bytesPerS,
         loss: scenario.loss ?? 0,
         isClosed: scenario.closedSource ?? false,
+        routerMs: scenario.routerMs ?? 0,
       },
       this.stream,
       this.random,
@@ -161,8 +163,8 @@ export class LiveSimulation {
   }
 
   private arrive(number: number): void {
-    const { rate, poisons } = this.dealing.uplink();
-    const { loss = 0, clocksWrongMs = 0 } = this.scenario;
+    const { rate, poisons } = this.dealing.uplink(number);
+    const { loss = 0, clocksWrongMs = 0, routerMs = 0 } = this.scenario;
     const clockAheadMs = clocksWrongMs === 0 ? 0 : clocksWrongMs * (2 * this.random() - 1);
     const isClosed = this.dealing.isClosed();
     const isPunchable = isClosed && this.dealing.isPunchable();
@@ -172,6 +174,7 @@ export class LiveSimulation {
       poisons,
       loss,
       clockAheadMs,
+      routerMs,
       isClosed,
       isPunchable,
     } as const;

@@ -117,3 +117,23 @@ test("simulateLive() gives the same figures for the same seed", () => {
   const scenario = { name: "seed", viewers: 15, arriveS: 5, durationS: 20, seed: 7 };
   assertEquals(simulateLive(scenario), simulateLive(scenario));
 });
+
+test("LiveNode plays to sixteen viewers whose routers queue its PINGs with blocks and who have 1.5 × the bitrate on average", () => {
+  const MBIT = 125_000;
+  const result = simulateLive({
+    name: "mixed",
+    viewers: 16,
+    first: 0,
+    seed: 2,
+    arriveFromS: 6,
+    arriveS: 19.2,
+    durationS: 56,
+    bytesPerS: 1.88 * MBIT,
+    uplinks: [1.5, 0.4, 4, 2.5, 0.8, 8, 2, 3].map((uplink) => uplink * MBIT),
+    sourceLine: { bytesPerS: 6 * MBIT, limitBytesPerS: 4 * MBIT },
+    routerMs: 300,
+  });
+  assertEquals(result.joined, 16);
+  assert(result.joinP95S <= 5, `join ${result.joinP95S}`);
+  assertWithin(result, { lagP95S: 4, continuity: 0.99, viewerShare: 0.6 });
+});

@@ -14,6 +14,9 @@ export const MESSAGE_NAMES = [
   "PROBE",
   "PUNCH",
   "HEADERS",
+  "SOURCE",
+  "FILL",
+  "PONG",
 ] as const;
 
 /** A kind of message: one of `live1`, or a standard one. */

@@ -22,11 +22,20 @@ export class SimLine {
   #owedMs = 0;
   /** Virtual ms until which messages occupy the line while no item leaves. */
   #messagesUntilMs = 0;
+  /** What waits in all connections, bytes, and the most of it that stands before a message, ms. */
+  #waitingBytes = 0;
+  readonly #routerMs: number;
 
-  /** `bytesPerS` may be `Infinity`. */
-  constructor(queue: EventWheel, bytesPerS: number) {
+  /** `bytesPerS` may be `Infinity`. `routerMs`: how long a router keeps messages waiting for blocks of other connections. */
+  constructor(queue: EventWheel, bytesPerS: number, routerMs = 0) {
     this.#queue = queue;
     this.#bytesPerS = bytesPerS;
+    this.#routerMs = routerMs;
+  }
+
+  /** `bytes` more (or fewer) wait for the line. */
+  waits(bytes: number): void {
+    this.#waitingBytes += bytes;
   }
 
   /** `from`, which had nothing to send, has. */
@@ -39,9 +48,10 @@ export class SimLine {
   charge(bytes: number): number {
     if (this.#bytesPerS === 0) return 0;
     const ms = bytes / this.#bytesPerS * 1000;
+    const waitMs = Math.min(this.#routerMs, this.#waitingBytes / this.#bytesPerS * 1000);
     if (this.#isSending) this.#owedMs += ms;
     else this.#messagesUntilMs = Math.max(this.#queue.nowMs, this.#messagesUntilMs) + ms;
-    return ms;
+    return waitMs + ms;
   }
 
   #send(): void {

@@ -243,7 +243,20 @@ export class Children {
     if (!this.uploader.isMeasured) return uplink > 0 ? this.slotsUnmeasured : 0;
     // A slow uplink delays each block of a whole branch by seconds; it is more useful for serving requests.
     if (uplink < this.view.rate.bytesPerS * POLICY.parentUplinkShare) return 0;
-    return this.slotsOf(uplink * (this.view.isSource ? POLICY.sourceLoadLimit : POLICY.loadLimit));
+    const limit = this.view.isSource ? POLICY.sourceLoadLimit : POLICY.loadLimit;
+    return this.slotsOf(uplink * (this.isScarce ? POLICY.scarceLoadLimit : limit));
+  }
+
+  /** True when the neighbours and we have hardly more uplink than they need, as far as they report theirs. */
+  private get isScarce(): boolean {
+    const { view, uploader } = this;
+    let carried = uploader.uplinkBytesPerS;
+    let viewers = view.isSource ? 0 : 1;
+    for (const peer of view.peers) {
+      carried += this.upOf(peer);
+      if (peer.info.role !== "source") viewers++;
+    }
+    return POLICY.loadLimit * carried < POLICY.scarceShare * viewers * view.rate.bytesPerS;
   }
 
   /** Subscriptions to take while the uplink was never the limit: more and more, as long as that works. */

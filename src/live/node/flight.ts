@@ -5,7 +5,8 @@
  */
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { LineMeter } from "./line-meter.ts";
-import type { LinkFlight, Mark } from "./link-flight.ts";
+import { LineProbe } from "./line-probe.ts";
+import { type LinkFlight, type Mark, newNonce } from "./link-flight.ts";
 import type { LivePeer } from "./live-peer.ts";
 import { POLICY } from "./policy.ts";
 
@@ -41,6 +42,8 @@ export interface FlightOptions {
   readonly guessBytesPerS: () => number;
   /** True when a user stated that rate. */
   readonly isTold: boolean;
+  /** True when the line is to be measured before it is used. */
+  readonly isProbed: boolean;
   /** Limit on what is handed over, whatever the line carries, bytes/s. */
   readonly limitBytesPerS: number;
   readonly random: () => number;
@@ -49,6 +52,7 @@ export interface FlightOptions {
 /** The payload of one member that is under way, over all its connections. */
 export class Flight {
   readonly line: LineMeter;
+  private readonly probe: LineProbe | null;
   private readonly random: () => number;
   private inFlight = 0;
   /** Connections with payload under way. */
@@ -66,6 +70,7 @@ export class Flight {
     this.line = new LineMeter(options.guessBytesPerS, options.isTold);
     this.limitBytesPerS = options.limitBytesPerS;
     this.random = options.random;
+    this.probe = options.isProbed ? new LineProbe(this.line, options.random) : null;
   }
 
   /** Payload under way, bytes, without that of connections that are set aside. */
@@ -115,7 +120,7 @@ export class Flight {
    */
   mark(peer: LivePeer, nowMs: number): void {
     const { flight } = peer;
-    const nonce = BigInt(Math.floor(this.random() * 2 ** 52));
+    const nonce = newNonce(this.random);
     let bytes = flight.unmarkedBytes;
     if (flight.marks.length >= MAX_MARKS) bytes += flight.marks.pop()!.bytes;
     flight.marks.push({ nonce, bytes, aheadBytes: this.inFlight, sentMs: nowMs });
@@ -124,22 +129,29 @@ export class Flight {
     peer.send({ type: "ping", nonce });
   }
 
-  /** `peer` sent a PING with `nonce`; false when it is not one of ours, and so wants a PONG. */
-  echoed(peer: LivePeer, nonce: bigint, nowMs: number): boolean {
+  /**
+   * `peer` sent a PING with `nonce`, or a PONG with that and the time `atMs` at which ours came; false when it is not one of
+   * ours, and so wants a PONG.
+   */
+  echoed(peer: LivePeer, nonce: bigint, atMs: number | null, nowMs: number): boolean {
     const { flight } = peer;
     const at = flight.marks.findIndex((mark) => mark.nonce === nonce);
-    if (at < 0) return false;
+    if (at < 0) return this.probe?.echoed(peer, nonce, atMs, nowMs) ?? false;
     const last = flight.marks[at]!;
     let bytes = 0;
     for (const mark of flight.marks.splice(0, at + 1)) bytes += mark.bytes;
-    flight.measured(nowMs - last.sentMs, nowMs);
-    if (bytes > 0) this.arrived(peer, bytes, last, nowMs);
+    const queuedMs = last.aheadBytes === 0 ? 0 : this.line.queuedMs(nowMs);
+    const waitedMs = flight.measured(last.sentMs, atMs, queuedMs, nowMs);
+    this.probe?.reached(peer, nowMs);
+    if (bytes > 0) this.arrived(peer, bytes, last, waitedMs, nowMs);
     if (flight.marks.length === 0 && flight.unmarkedBytes >= LEAST_MARKED_BYTES) this.mark(peer, nowMs);
     return true;
   }
 
   /** The connection of `peer` is gone, with the payload under way. */
-  drop({ flight }: LivePeer): void {
+  drop(peer: LivePeer): void {
+    const { flight } = peer;
+    this.probe?.drop(peer);
     this.uncount(flight);
     flight.unackedBytes = flight.unmarkedBytes = 0;
     flight.marks.length = 0;
@@ -147,6 +159,7 @@ export class Flight {
 
   /** Measures idle connections; sets aside connections on which nothing arrives, and pings them again. Once a tick. */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
+    this.probe?.tick(nowMs);
     const aloneMs = Math.max(ALONE_MS, 2000 * this.line.windowBytes / this.line.bytesPerS);
     for (const peer of peers) {
       const { flight } = peer;
@@ -176,7 +189,7 @@ export class Flight {
     this.busyLinks--;
   }
 
-  private arrived(peer: LivePeer, bytes: number, last: Mark, nowMs: number): void {
+  private arrived(peer: LivePeer, bytes: number, last: Mark, waitedMs: number, nowMs: number): void {
     const { flight } = peer;
     this.uncount(flight);
     flight.unackedBytes -= bytes;
@@ -186,6 +199,11 @@ export class Flight {
     flight.movedMs = this.arrivedMs = nowMs;
     // Payload on a connection that was set aside says nothing about our line.
     if (wasAside) return;
-    this.line.arrived({ ...last, allBytes: bytes, baseMs: flight.rttMs!, wasLimited: this.isLimited }, nowMs);
+    const { aheadBytes } = last;
+    const baseMs = flight.rttMs!;
+    this.line.arrived(
+      { bytes: last.bytes, aheadBytes, allBytes: bytes, waitedMs, baseMs, wasLimited: this.isLimited },
+      nowMs,
+    );
   }
 }

@@ -1,6 +1,6 @@
 /** Hands the `live1` messages of neighbours to the parts of a node that they concern. */
 import { MillraceError } from "../../errors.ts";
-import { decodeLiveMessage, type PlaceMessage, UnsubscribeReason } from "../messages.ts";
+import { decodeLiveMessage, type PlaceMessage, UnsubscribeReason, WANTS_TIME } from "../messages.ts";
 import type { Announcer } from "./announcer.ts";
 import type { Children } from "./children.ts";
 import type { Edge } from "./edge.ts";
@@ -55,11 +55,10 @@ export class Inbox {
       case "headers":
         return this.headersAsked(peer, message.lean, message.seqs);
       case "ping":
-        if (uploader.echoed(peer, message.nonce, nowMs)) uploader.pump(nowMs);
-        else if (peer.owedPongs > 0 || peer.pongBucket.take(nowMs)) {
-          peer.owedPongs = Math.max(0, peer.owedPongs - 1);
-          peer.send(message);
-        }
+        if (uploader.echoed(peer, message.nonce, null, nowMs)) return uploader.pump(nowMs);
+        return pinged(peer, message.nonce, nowMs);
+      case "pong":
+        if (uploader.echoed(peer, message.nonce, message.atMs, nowMs)) uploader.pump(nowMs);
     }
   }
 
@@ -84,8 +83,18 @@ export class Inbox {
     if (place.depths.length !== this.view.substreams) {
       throw new MillraceError("protocol_violation", "a PLACE has the wrong number of trees");
     }
+    // It has more room than when it refused us.
+    const bars = peer.place?.bars;
+    place.bars.forEach((bar, substream) => bar < (bars?.[substream] ?? 0) && (peer.refusedUntilMs[substream] = 0));
     const known = peer.place?.paths ?? emptyPaths(place.depths.length);
     peer.place = { ...place, paths: mergePaths(known, place.paths, place.pathMask) };
     if (peer.parentMask !== 0) this.parts.announcer.warn(nowMs);
   }
+}
+
+function pinged(peer: LivePeer, nonce: bigint, nowMs: number): void {
+  if (peer.owedPongs === 0 && !peer.pongBucket.take(nowMs)) return;
+  peer.owedPongs = Math.max(0, peer.owedPongs - 1);
+  if ((nonce & WANTS_TIME) === 0n) peer.send({ type: "ping", nonce });
+  else peer.send({ type: "pong", nonce, atMs: Math.floor(nowMs) >>> 0 });
 }

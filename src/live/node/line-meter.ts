@@ -32,6 +32,10 @@ const BELIEF = 1.5;
  * needed at once.
  */
 const SHOWN = 4;
+/** What a burst on the idle line may show, in first guesses: nobody is believed to have more (`POLICY.believedUp`). */
+const PROBED = 8;
+/** It counts as this many samples: it lasted a quarter of a second, when nothing else was sent. */
+const PROBE_SAMPLES = 3;
 /** Hand-over pace on a known line, in shares of its rate, while nothing waits there: it may have become faster. */
 const PROBE_GAIN = 1.25;
 /** The lowest such share, however long the queue there. */
@@ -55,8 +59,8 @@ export interface Arrival {
   readonly bytes: number;
   /** Payload under way when that part was handed to the network, itself included, bytes. */
   readonly aheadBytes: number;
-  /** Monotonic ms at which that part was handed to the network. */
-  readonly sentMs: number;
+  /** How long that part was on its way beyond the time that the way takes when nothing waits, ms. */
+  readonly waitedMs: number;
   /** Round trip of that connection when nothing waits, ms. */
   readonly baseMs: number;
   /** True when more was waiting here, held back by `windowBytes` or `paceBytesPerS`. */
@@ -131,15 +135,31 @@ export class LineMeter {
     return this.rate * (waitMs < LEAST_WAIT_MS ? PROBE_GAIN : drain);
   }
 
+  /** A burst on the idle line came through at this rate, bytes/s. */
+  probed(bytesPerS: number): void {
+    if (this.isKnown) return;
+    const mostBytesPerS = PROBED * this.guess();
+    this.shown.fill(Math.max(this.shown[0], bytesPerS));
+    this.rate = Math.max(this.rate, Math.min(bytesPerS, mostBytesPerS));
+    if (bytesPerS >= mostBytesPerS) return;
+    this.samples = PROBE_SAMPLES;
+    this.rate = bytesPerS;
+  }
+
   /** The part of `inFlightBytes` that waits for the line, bytes; the rest travels. */
   waitingBytes(inFlightBytes: number): number {
     return Math.max(0, inFlightBytes - this.bytesPerS * this.meanBaseMs / 1000);
   }
 
+  /** How long what arrived last had waited for the line, ms; 0 when nothing arrived lately. */
+  queuedMs(nowMs: number): number {
+    const last = this.waits.at(-1);
+    return last === undefined || nowMs - last.atMs > 2 * WAIT_MS ? 0 : Math.max(0, last.ms);
+  }
+
   /** Something has arrived. */
-  arrived({ allBytes, bytes, aheadBytes, sentMs, baseMs, wasLimited }: Arrival, nowMs: number): void {
+  arrived({ allBytes, bytes, aheadBytes, waitedMs, baseMs, wasLimited }: Arrival, nowMs: number): void {
     this.count(allBytes, nowMs);
-    const waitedMs = nowMs - sentMs - baseMs;
     this.judge(bytes, aheadBytes, waitedMs);
     this.meanBaseMs += (baseMs - this.meanBaseMs) * (this.meanBaseMs === 0 ? 1 : 0.1);
     // A block waits for itself, too.

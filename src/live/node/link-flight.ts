@@ -1,7 +1,16 @@
 /** The payload under way on one connection, and its round trip: its part of a `Flight`. */
 
+import { WANTS_TIME } from "../messages.ts";
+
 /** The least round trip is taken over this time and measured again in each half of it, ms: routes change. */
 const BASE_MS = 120_000;
+/** No way is taken for shorter because our line seemed slow, ms. */
+const LEAST_RTT_MS = 10;
+
+/** The nonce of a PING of ours. */
+export function newNonce(random: () => number): bigint {
+  return BigInt(Math.floor(random() * 2 ** 52)) | WANTS_TIME;
+}
 
 /** A PING without a response. */
 export interface Mark {
@@ -27,19 +36,62 @@ export class LinkFlight {
   #baseMs: number | null = null;
   #nextBaseMs: number | null = null;
   #baseFromMs = 0;
+  /** Times of the way there, by two clocks that differ by anything. */
+  readonly #ways = new LeastTime();
 
   /** Least round trip of the last minutes, ms; null before the first. */
   get rttMs(): number | null {
     return this.#baseMs;
   }
 
-  measured(rttMs: number, nowMs: number): void {
+  /**
+   * A PING sent at `sentMs` came back. `atMs`: when it arrived, by the other's clock, modulo 2^32; null when that is not told.
+   * `queuedMs`: how long it waited for our own line, as far as other connections show: one that begins while the line is busy
+   * would take our queue for a part of the way. Returns how long it waited. Without `atMs` that is what the
+   * round trip exceeds the least one by, be it for the other's line.
+   */
+  measured(sentMs: number, atMs: number | null, queuedMs: number, nowMs: number): number {
+    const isFirst = this.#baseMs === null;
+    const rttMs = Math.max(LEAST_RTT_MS, nowMs - sentMs - (isFirst ? queuedMs : 0));
+    const wayMs = atMs === null ? null : (atMs - Math.floor(sentMs)) | 0;
+    const isFirstWay = this.#ways.least === null;
+    this.#renew(rttMs, nowMs);
+    if (wayMs === null) return nowMs - sentMs - this.#baseMs!;
+    const least = this.#ways.noted(wayMs - (isFirstWay ? queuedMs : 0));
+    return wayMs - least;
+  }
+
+  #renew(rttMs: number, nowMs: number): void {
     if (nowMs - this.#baseFromMs > BASE_MS / 2) {
       this.#baseMs = this.#nextBaseMs;
       this.#nextBaseMs = null;
       this.#baseFromMs = nowMs;
+      this.#ways.turn();
     }
     this.#nextBaseMs = Math.min(this.#nextBaseMs ?? Infinity, rttMs);
     this.#baseMs = Math.min(this.#baseMs ?? Infinity, rttMs);
+  }
+}
+
+/** The least of some times, of this half of the period and of the one before it. */
+class LeastTime {
+  #before: number | null = null;
+  #now: number | null = null;
+
+  get least(): number | null {
+    if (this.#before === null || this.#now === null) return this.#before ?? this.#now;
+    return Math.min(this.#before, this.#now);
+  }
+
+  /** Notes `ms`; returns the least. */
+  noted(ms: number): number {
+    this.#now = Math.min(this.#now ?? Infinity, ms);
+    return this.least!;
+  }
+
+  /** Another half begins. */
+  turn(): void {
+    this.#before = this.#now;
+    this.#now = null;
   }
 }

@@ -115,8 +115,9 @@ export class LivePeer {
   readonly caughtUp = new Float64Array(8).fill(-1);
   /** Substream → monotonic ms since when it is our child. */
   readonly childSinceMs = new Float64Array(8);
-  /** Substream → monotonic ms until which it isn't asked to be parent. */
+  /** Substream → monotonic ms until which it isn't asked to be parent: it refused, or it brought too little. */
   readonly refusedUntilMs = new Float64Array(8);
+  readonly shunnedUntilMs = new Float64Array(8);
   snubbedUntilMs = -Infinity;
   /** It has brought something as a parent. */
   hasBrought = false;

@@ -29,7 +29,8 @@ export function chooseParent(
   let bestCost = Infinity;
   for (const peer of view.peers) {
     if (!mayUse(peer)) continue;
-    if (((peer.childMask | peer.parentMask) & bit) !== 0 || nowMs < peer.refusedUntilMs[substream]!) continue;
+    const askMs = Math.max(peer.refusedUntilMs[substream]!, peer.shunnedUntilMs[substream]!);
+    if (((peer.childMask | peer.parentMask) & bit) !== 0 || nowMs < askMs) continue;
     if (peer.closed || !isUsable(peer, view) || peer.isSnubbed(nowMs)) continue;
     const isBarren = nowMs < peer.barrenUntilMs;
     if (isSilent(peer, nowMs) || (isBarren && hasParent)) continue;

@@ -20,6 +20,8 @@ export class Parents {
   /** Substreams that a source pushed to us when it left. */
   private headMask = 0;
   private wasFed = false;
+  /** Uplink with which we asked for places, bytes/s; 0 before it was known. */
+  private askedUpBytesPerS = 0;
 
   constructor(view: NodeView, uploader: Uploader) {
     this.view = view;
@@ -47,6 +49,7 @@ export class Parents {
    * the edge is known. `firstSeq`: older pieces are not wanted from parents.
    */
   tick(nowMs: number, firstSeq: number): void {
+    this.reconsider();
     this.leaveCircles(nowMs);
     this.dropSilent(nowMs);
     this.dropLaggards(nowMs);
@@ -121,6 +124,14 @@ export class Parents {
     this.subscribe(movers, (peer) => Math.max(newest, peer.newestSeq) + 1);
   }
 
+  /** Who refused us when our uplink seemed smaller is asked again. */
+  private reconsider(): void {
+    const up = this.uploader.toldBytesPerS ?? 0;
+    if (up <= POLICY.strongerBy * this.askedUpBytesPerS) return;
+    this.askedUpBytesPerS = up;
+    for (const peer of this.view.peers) peer.refusedUntilMs.fill(0);
+  }
+
   private subscribe(asked: ReadonlyMap<LivePeer, number>, from: (peer: LivePeer) => number): void {
     for (const [peer, mask] of asked) peer.send({ type: "subscribe", mask, from: from(peer) });
   }
@@ -173,7 +184,7 @@ export class Parents {
       if (nowMs - branch.sinceMs < patienceMs) continue;
       if (parent.lastBlockMs < branch.sinceMs && nowMs >= parent.barrenUntilMs) noteBarren(parent, nowMs);
       else branch.blame(nowMs);
-      parent.refusedUntilMs[branch.substream] = nowMs + 4 * POLICY.refusedMs;
+      parent.shunnedUntilMs[branch.substream] = nowMs + 4 * POLICY.refusedMs;
       branch.leave(nowMs);
     }
   }

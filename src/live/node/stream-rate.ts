@@ -12,7 +12,7 @@ const LEAST_SPAN_MS = 500;
  * A rising rate shows over this much of the stream, ms, and this share of it counts: keyframes make a second much
  * larger than the mean, but the end of a slate makes it larger still. A falling rate shows only over the whole window.
  */
-const RISES = [{ spanMs: 750, share: 0.75 }, { spanMs: 2000, share: 0.9 }, { spanMs: 4000, share: 1 }] as const;
+const RISES = [{ spanMs: 750, share: 0.6 }, { spanMs: 2000, share: 0.8 }, { spanMs: 4000, share: 1 }] as const;
 /** The rate is computed again once this much more of the stream is known, ms. */
 const RENEW_MS = 250;
 /** Differences below this share are ignored: places in the trees depend on the rate, and must not swing with it. */

@@ -25,6 +25,9 @@ interface Wanted {
  */
 const GIVEN_MS = 5000;
 
+/** A line with a lower limit than this is not probed, bytes/s: that takes 60 KB at once. */
+const PROBED_BYTES_PER_S = 65_536;
+
 /** Weight of one push in the average time that pushes take. */
 const AVERAGE_SHARE = 0.03;
 /** Smaller changes of that average are not reported, ms. */
@@ -74,7 +77,9 @@ export class Uploader {
     // The user of a broadcaster knows what its line carries. Without that knowledge the rate starts low.
     const isTold = view.isSource && uplinkBytesPerS !== null;
     const guessBytesPerS = () => isTold ? uplinkBytesPerS : view.rate.bytesPerS / 2;
-    this.flight = new Flight({ guessBytesPerS, isTold, limitBytesPerS: uplinkBytesPerS || Infinity, random });
+    // A source that knows nothing learns from the first viewers, whom nobody else can feed.
+    const isProbed = !view.isSource && (uplinkBytesPerS ?? Infinity) >= PROBED_BYTES_PER_S;
+    this.flight = new Flight({ guessBytesPerS, isTold, isProbed, limitBytesPerS: uplinkBytesPerS || Infinity, random });
     this.averageMs = this.toldMs = BLOCK_BYTES / this.uplinkBytesPerS * 1000;
   }
 
@@ -182,9 +187,9 @@ export class Uploader {
     }
   }
 
-  /** `peer` sent a PING with `nonce`; false when it does not echo one of ours. */
-  echoed(peer: LivePeer, nonce: bigint, nowMs: number): boolean {
-    if (!this.flight.echoed(peer, nonce, nowMs)) return false;
+  /** `peer` sent a PING or PONG with `nonce`, as in `Flight.echoed`; false when that is none of ours. */
+  echoed(peer: LivePeer, nonce: bigint, atMs: number | null, nowMs: number): boolean {
+    if (!this.flight.echoed(peer, nonce, atMs, nowMs)) return false;
     for (const queue of [...this.pushes, this.older]) queue.resume(peer);
     return true;
   }
