@@ -7,7 +7,7 @@ import process from "node:process";
 import { liveScenarios } from "../test/simulation/live-scenarios.ts";
 import { type LiveResult, simulateLive } from "../test/simulation/live-sim.ts";
 
-const COLUMNS = ["viewers", "lag p50", "lag p95", "continuity", "by viewers", "twice", "msgs/s", "KB/s"];
+const COLUMNS = ["viewers", "lag p50", "lag p95", "given p95", "continuity", "by viewers", "twice", "msgs/s", "KB/s"];
 const MORE_COLUMNS = ["join p50", "join p95", "never", "bad bytes", "back p95", "gap p95", "cpu ms"];
 
 const NUMBER_FLAGS = { "--peers": "peers", "--seed": "seed", "--seconds": "seconds" } as const;
@@ -34,6 +34,9 @@ export function simulateLiveFrom(args: readonly string[]): void {
   console.log(
     "Times in seconds; msgs/s and KB/s: what one viewer sends beside payload, the kinds of it in the second line;",
   );
+  console.log(
+    "given: how far the newest that players were given is behind the capture, where lag is that of what they show;",
+  );
   console.log("cpu: CPU time of one viewer per second of broadcast.");
 }
 
@@ -54,6 +57,7 @@ function cells(result: LiveResult, cpuMs: number): readonly unknown[] {
     result.viewers,
     seconds(result.lagP50S),
     seconds(result.lagP95S),
+    seconds(result.givenLagP95S),
     percent(result.continuity),
     percent(result.viewerShare),
     percent(result.duplicateShare),

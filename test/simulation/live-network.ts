@@ -99,6 +99,8 @@ export class SimHost {
   dialing = 0;
   /** Messages that it has sent. */
   readonly sent = new SentMessages();
+  /** Called when a piece has come. */
+  onPiece: () => void = () => {};
   private readonly liarBytesPerS: number;
   private readonly clique: SimHost[];
   private static made = 0;
@@ -125,6 +127,7 @@ export class SimHost {
       random,
       role: options.role,
       stream,
+      onPiece: () => this.onPiece(),
       // A broadcaster's user says what the line carries; a viewer has to find out.
       uplinkBytesPerS: options.uplinkBytesPerS === 0 ? 0 : options.limitBytesPerS ?? null,
     });

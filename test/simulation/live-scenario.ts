@@ -15,6 +15,8 @@ export interface LiveScenario {
   readonly durationS: number;
   /** Bytes a second. Default 250,000: 2 Mb/s. */
   readonly bytesPerS?: number;
+  /** Time between random access points, ms. Default 1000. */
+  readonly groupMs?: number;
   /** Share that leaves, and is replaced, each minute. */
   readonly churnPerMinute?: number;
   readonly poisoners?: number;
@@ -62,8 +64,12 @@ export interface LiveResult {
   readonly joined: number;
   /** Viewers that have not begun to play, though they have been there for ten seconds. */
   readonly never: number;
+  /** How far a player that always plays at normal speed is behind the capture, s. */
   readonly lagP50S: number;
   readonly lagP95S: number;
+  /** How far the newest that players were given is behind the capture, s: what they can catch up to. */
+  readonly givenLagP50S: number;
+  readonly givenLagP95S: number;
   readonly continuity: number;
   readonly viewerShare: number;
   readonly duplicateShare: number;

@@ -19,6 +19,7 @@ export function liveScenarios(viewers: number, seed = 1): LiveScenario[] {
     { ...crowd, name: "flash crowd" },
     { ...calm, name: "source gone 10 s", outageS: [85, 95], durationS: 160 },
     { ...calm, name: "1 % loss", loss: 0.01 },
+    { ...calm, name: "groups of 10 s", groupMs: 10_000 },
     { ...calm, name: "told 0.5 ×", toldShare: 0.5 },
     { ...calm, name: "told 2 ×", toldShare: 2 },
     { ...calm, name: "slate at first", toldShare: 0.072, slateS: 8 },

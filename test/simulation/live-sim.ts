@@ -15,7 +15,7 @@ import { SentMessages } from "./sent-messages.ts";
 export type { LiveResult, LiveScenario } from "./live-scenario.ts";
 
 const TICK_MS = 100;
-const GOP_MS = 1000;
+const GROUP_MS = 1000;
 const PIECE_BYTES = 65536 - 65536 % 188;
 /** A black picture and silence, in pieces that are sent before they are full. */
 const SLATE_BYTES_PER_S = 18_000;
@@ -35,6 +35,8 @@ interface Viewer {
   playedMs: number;
   gapMs: number;
   lastSeq: number;
+  /** Capture time of the end of what was given last, Unix ms. */
+  givenMs: number;
   /** Numbers among those skipped that the source never used. */
   unusedSkipped: number;
 }
@@ -66,7 +68,8 @@ export class LiveSimulation {
   private unused: readonly [number, number] = [0, 0];
   /** Neighbours that the source had when it went. */
   private widowed: SimHost[] = [];
-  private lags: number[] = [];
+  private readonly lags: number[] = [];
+  private readonly givenLags: number[] = [];
 
   constructor(scenario: LiveScenario) {
     this.scenario = scenario;
@@ -117,7 +120,7 @@ export class LiveSimulation {
     }
     if (silentDeath !== undefined) {
       this.queue.at(silentDeath.atS * 1000, () => {
-        for (const viewer of [...this.viewers]) if (this.random() < silentDeath.share) this.vanish(viewer);
+        for (const viewer of this.doomed(silentDeath.share)) this.vanish(viewer);
       });
     }
     for (let ms = fromMs + arriveS * 1000 + 8000; ms <= durationS * 1000; ms += 1000) {
@@ -128,14 +131,15 @@ export class LiveSimulation {
   }
 
   private publish(seq: number, mediaMs: number): void {
-    const isSlate = mediaMs < 1000 * (this.scenario.slateS ?? 0);
+    const { slateS = 0, groupMs = GROUP_MS } = this.scenario;
+    const isSlate = mediaMs < 1000 * slateS;
     const pieceMs = isSlate ? SLATE_PIECE_MS : PIECE_BYTES / this.bytesPerS * 1000;
     const lengthBytes = isSlate ? SLATE_BYTES_PER_S * SLATE_PIECE_MS / 1000 : PIECE_BYTES;
     const startMs = this.queue.nowMs;
     this.queue.after(pieceMs, () => {
       if (!this.away) {
         const isAccess = seq === 0 || this.resume ||
-          Math.floor(mediaMs / GOP_MS) !== Math.floor((mediaMs - pieceMs) / GOP_MS);
+          Math.floor(mediaMs / groupMs) !== Math.floor((mediaMs - pieceMs) / groupMs);
         const flags = (isAccess ? FLAG_RANDOM_ACCESS : 0) | (this.resume ? FLAG_DISCONTINUITY : 0);
         if (this.resume) seq = this.restarted(seq);
         this.resume = false;
@@ -188,9 +192,11 @@ export class LiveSimulation {
       playedMs: Infinity,
       gapMs: 0,
       lastSeq: -1,
+      givenMs: -Infinity,
       unusedSkipped: 0,
     };
     this.viewers.push(viewer);
+    host.onPiece = () => this.play(viewer);
     this.meeting.meet(host);
     this.queue.after(TICK_MS * this.random(), () => this.tickHost(host, viewer));
   }
@@ -221,6 +227,7 @@ export class LiveSimulation {
         viewer.gapMs = Math.max(viewer.gapMs, nowMs - viewer.playedMs);
       }
       viewer.playedMs = nowMs;
+      viewer.givenMs = header.timestampMs + header.lengthBytes / this.bytesPerS * 1000;
       for (const block of blocks) if (block.buffer !== GENUINE.buffer) this.badBytes += block.length;
       const backMs = (this.scenario.outageS?.[1] ?? Infinity) * 1000;
       if (header.timestampMs - EPOCH_MS >= backMs - 500 && nowMs >= backMs) viewer.recoveredMs ??= nowMs - backMs;
@@ -232,6 +239,14 @@ export class LiveSimulation {
     viewer.host.alive = false;
     for (const other of [...viewer.host.links.keys()]) disconnect(viewer.host, other);
     this.forget(viewer);
+  }
+
+  /** A share of the viewers with each up-link: those that stay are the same mix, and can carry the stream as before. */
+  private doomed(share: number): Viewer[] {
+    const order = new Map(this.viewers.map((viewer) => [viewer, this.random()]));
+    const up = ({ host }: Viewer) => host.options.uplinkBytesPerS;
+    const sorted = [...this.viewers].sort((a, b) => up(a) - up(b) || order.get(a)! - order.get(b)!);
+    return sorted.filter((_, i) => Math.floor((i + 1) * share) > Math.floor(i * share));
   }
 
   /** A viewer's cable is pulled: the others find that out by themselves. */
@@ -286,9 +301,11 @@ export class LiveSimulation {
   private sampleLag(): void {
     const nowMs = this.queue.nowMs;
     if (this.away) return;
-    for (const { feed, host } of this.viewers) {
+    for (const { feed, host, givenMs } of this.viewers) {
       const lag = feed.lagMs(EPOCH_MS + nowMs, nowMs);
-      if (lag !== null && isHonest(host)) this.lags.push(lag);
+      if (lag === null || !isHonest(host)) continue;
+      this.lags.push(lag);
+      this.givenLags.push(EPOCH_MS + nowMs - givenMs);
     }
   }
 
@@ -317,6 +334,8 @@ export class LiveSimulation {
       }).length,
       lagP50S: percentile(this.lags, 0.5) / 1000,
       lagP95S: percentile(this.lags, 0.95) / 1000,
+      givenLagP50S: percentile(this.givenLags, 0.5) / 1000,
+      givenLagP95S: percentile(this.givenLags, 0.95) / 1000,
       continuity: delivered / (delivered + skipped + stalled),
       viewerShare: fromViewers / received,
       duplicateShare: sum(({ host }) => host.node.counters.duplicateBytes) / received,
