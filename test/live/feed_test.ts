@@ -29,16 +29,17 @@ function comesBack(stage: Stage, from: Neighbour, seq: number, afterMs: number):
 test("LiveFeed waits at one place for a while when the edge moves on, and at each next one for longer", () => {
   const { stage, peers: [peer] } = Stage.joined(1);
   const feed = stage.node.openFeed();
+  stage.header(peer!, 18);
   const edges = new Map<number, number[]>();
   for (let edge = 21; edge <= 38; edge++) {
     stage.header(peer!, edge);
     edges.set(feed.oldestWanted, [...edges.get(feed.oldestWanted) ?? [], edge]);
   }
-  // Of pieces of half a second, 20 is kept until it is 2 s behind the edge, 24 until 2.5 s, the next ones until 3 s.
+  // Of pieces of half a second, 18 is kept until it is 2 s behind the edge, 22 until 2.5 s, the next ones until 3 s.
   assertEquals([...edges], [
-    [20, [21, 22, 23, 24]],
-    [24, [25, 26, 27, 28, 29]],
-    [28, [30, 31, 32, 33, 34]],
+    [18, [21, 22]],
+    [22, [23, 24, 25, 26, 27]],
+    [28, [28, 29, 30, 31, 32, 33, 34]],
     [34, [35, 36, 37, 38]],
   ]);
 });
@@ -47,6 +48,7 @@ test("LiveFeed begins at no random access point that it has given up, unless tha
   const begun = (edge: number, late: readonly number[]) => {
     const { stage, peers: [peer] } = Stage.joined(1);
     const feed = stage.node.openFeed();
+    for (const seq of [18, 19]) stage.header(peer!, seq);
     for (let seq = 21; seq <= edge; seq++) {
       stage.header(peer!, seq);
       feed.take(stage.clock.monotonic());
@@ -54,10 +56,10 @@ test("LiveFeed begins at no random access point that it has given up, unless tha
     for (const seq of late) stage.piece(peer!, seq);
     return [feed.oldestWanted, feed.take(stage.clock.monotonic()).map(({ header }) => header.seq)];
   };
-  // Pieces of half a second: 20 is 2.5 s behind 25, and 3 s behind 26.
-  assertEquals(begun(25, [20, 21, 22]), [24, [20, 21, 22]]);
-  assertEquals(begun(26, [20, 21, 22]), [24, []]);
-  assertEquals(begun(26, [20, 21, 22, 24, 25]), [24, [24, 25]]);
+  // Pieces of half a second: 18 is 2.5 s behind 23, and 3 s behind 24.
+  assertEquals(begun(23, [18, 19]), [22, [18, 19]]);
+  assertEquals(begun(24, [18, 19]), [22, []]);
+  assertEquals(begun(24, [18, 19, 22, 23]), [22, [22, 23]]);
 });
 
 test("LiveFeed gives pieces in order, skips a gap when it is due and marks it", () => {
@@ -77,6 +79,18 @@ test("LiveFeed gives pieces in order, skips a gap when it is due and marks it", 
   assertEquals([feed.deliveredPieces, feed.skippedPieces, feed.ended], [6, 1, false]);
 });
 
+test("LiveFeed stands still for a late piece for as long as skipping it would lose", () => {
+  const { stage, peer, feed } = reader();
+  for (const seq of [21, 22, 23, 24]) stage.header(peer, seq);
+  for (const seq of [23, 24]) stage.piece(peer, seq);
+  // 21 is due after 1.5 s; 24, where playing could go on, was captured 1.5 s after it.
+  stage.clock.advance(2900);
+  assertEquals(given(feed, stage), []);
+  for (const seq of [21, 22]) stage.piece(peer, seq);
+  assertEquals(given(feed, stage), [[21, false], [22, false], [23, false], [24, false]]);
+  assertEquals([feed.skippedPieces, feed.stalledMs], [0, 1400]);
+});
+
 test("LiveFeed stands still for a piece that is late, and is behind by so much from then on", () => {
   const { stage, peers: [peer] } = Stage.joined(1);
   const feed = stage.node.openFeed();
@@ -93,13 +107,31 @@ test("LiveFeed stands still for a piece that is late, and is behind by so much f
   assertEquals(feed.lagMs(stage.clock.now() - 1900, stage.clock.monotonic() - 1900), lagMs + 400);
   // 22 is due after another 0.5 s: 3 s later the player would be too far behind.
   stage.clock.advance(3500);
-  assertEquals(feed.take(stage.clock.monotonic()), []);
-  stage.piece(peer!, 22);
   for (const seq of [23, 24]) stage.header(peer!, seq);
-  stage.piece(peer!, 24);
+  assertEquals(feed.take(stage.clock.monotonic()), []);
+  for (const seq of [22, 24]) stage.piece(peer!, seq);
   assertEquals(feed.take(stage.clock.monotonic()).map(({ header }) => header.seq), [24]);
   // 24 was due 2 s ago itself: the player stood still until now.
   assertEquals([feed.skippedPieces, feed.stalledMs], [2, 2400]);
+});
+
+test("LiveFeed waits for a late piece as long as no later random access point is known", () => {
+  const { stage, peer, feed } = reader();
+  const noAccess = (seq: number) =>
+    stage.says(peer, { type: "header", bytes: stage.headerOf(seq, { flags: 0 }).bytes });
+  for (const seq of [21, 22, 23]) noAccess(seq);
+  // 21 was due 3.5 s ago: the player is further behind than it may wait otherwise.
+  stage.clock.advance(5000);
+  assertEquals(given(feed, stage), []);
+  stage.piece(peer, 21);
+  assertEquals(given(feed, stage), [[21, false]]);
+  assertEquals([feed.skippedPieces, feed.stalledMs], [0, 3500]);
+  // With 24 there is a point to continue at: what comes late is not shown any more.
+  for (const seq of [24, 25]) stage.header(peer, seq);
+  stage.clock.advance(5000);
+  assertEquals(given(feed, stage), []);
+  for (const seq of [22, 23, 24]) stage.piece(peer, seq);
+  assertEquals(given(feed, stage), [[24, true]]);
 });
 
 test("LiveFeed skips no random access point that may still come in time", () => {
@@ -111,11 +143,11 @@ test("LiveFeed skips no random access point that may still come in time", () => 
   stage.piece(peer!, 24);
   stage.clock.advance(1500);
   assertEquals(feed.take(stage.clock.monotonic()), []);
-  stage.clock.advance(400);
+  stage.clock.advance(500);
   stage.piece(peer!, 22);
   assertEquals(feed.take(stage.clock.monotonic()).map(({ header }) => header.seq), [22]);
   // Once 22 is shown, 23 is waited for, and skipped when 24 is all that there is.
-  stage.clock.advance(600);
+  stage.clock.advance(1000);
   assertEquals(feed.take(stage.clock.monotonic()).map(({ header }) => header.seq), [24]);
   assertEquals([feed.skippedPieces, feed.stalledMs], [2, 0]);
 });

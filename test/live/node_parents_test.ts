@@ -183,12 +183,12 @@ test("LiveNode replaces a parent that says nothing for a second while the stream
   assertEquals(other!.peer.parentMask | third!.peer.parentMask, 0xff);
 });
 
-test("LiveNode takes the places of a child that nothing reaches for one and a half seconds", () => {
+test("LiveNode takes the places of a child that nothing reaches for a second", () => {
   const stage = source(5);
   const child = stage.neighbour();
   stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
   publish(stage, 5);
-  stage.pass(1400);
+  stage.pass(900);
   assertEquals(child.peer.childMask, 0xff);
   stage.pass(200);
   assertEquals([child.peer.childMask, stage.node.childCount], [0, 0]);

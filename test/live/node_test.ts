@@ -6,10 +6,19 @@ import { CLOSED, UNFED } from "../../src/live/node/place.ts";
 import { publish, source, Stage } from "./support.ts";
 
 test("LiveNode tells a newcomer its window, the newest header and where to start", () => {
-  const { link } = source(21).neighbour();
+  const { link } = source(20).neighbour();
   const [window] = link.of("window");
-  assertEquals([window!.base, window!.solid], [0, 21]);
-  assertEquals(link.of("header").map(({ bytes }) => new DataView(bytes.slice().buffer).getUint32(4)), [18, 20]);
+  assertEquals([window!.base, window!.solid], [0, 20]);
+  assertEquals(link.of("header").map(({ bytes }) => new DataView(bytes.slice().buffer).getUint32(4)), [18, 19]);
+});
+
+test("LiveNode tells a newcomer where to start while that piece is still on its way to it", () => {
+  const { stage } = Stage.joined(1);
+  const { link } = stage.neighbour();
+  assertEquals(link.of("header").map(({ bytes }) => new DataView(bytes.slice().buffer).getUint32(4)), [16, 20]);
+  // A first piece that is not yet 0.3 s behind the edge is better than none.
+  const { link: early } = source(1).neighbour();
+  assertEquals(early.of("header").map(({ bytes }) => new DataView(bytes.slice().buffer).getUint32(4)), [0]);
 });
 
 test("LiveNode joins at the last random access point behind the edge and asks for that at once", () => {
@@ -123,6 +132,8 @@ test("LiveNode sheds pushes that waited for more than two seconds", () => {
 test("LiveNode pulls what a neighbour has had for 0.8 s, and cancels what a push overtakes", () => {
   const { stage, peers: [parent, other] } = Stage.joined(2);
   stage.fill(parent!);
+  // Piece 19 has blocks of the same substreams as 21: the parents have begun to bring them.
+  stage.piece(other!, 19);
   stage.header(parent!, 21);
   stage.window(other!, 10, 22);
   const asked = () => other!.link.requests.filter(({ seq }) => seq === 21).length;

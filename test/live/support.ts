@@ -107,7 +107,11 @@ export class Stage {
   }
 
   /** `from` sends a header; pieces are half a second long. */
-  header(from: Neighbour, seq: number, options: { forged?: boolean; ageMs?: number; epoch?: number } = {}): void {
+  header(
+    from: Neighbour,
+    seq: number,
+    options: { forged?: boolean; ageMs?: number; epoch?: number; flags?: number } = {},
+  ): void {
     const header = this.headerOf(seq, options);
     const bytes = header.bytes.slice();
     if (options.forged === true) bytes.fill(0, bytes.length - 64);
@@ -165,14 +169,14 @@ export class Stage {
     }
   }
 
-  /** `count` neighbours, joined at piece 20: window [10, 21), start at 16. */
+  /** `count` neighbours, joined at piece 20, at which nobody can start: window [10, 21), start at 16. */
   static joined(count = 3, options: Partial<LiveNodeOptions> = {}): { stage: Stage; peers: Neighbour[] } {
     const stage = new Stage(options);
     const peers = Array.from({ length: count }, () => stage.neighbour());
     for (const peer of peers) {
       stage.window(peer, 10, 21);
       stage.header(peer, 16);
-      stage.header(peer, 20);
+      stage.header(peer, 20, { flags: 0 });
     }
     stage.node.tick();
     return { stage, peers };

@@ -51,7 +51,11 @@ export class Announcer {
   }
 
   private sendHeaders(peer: LivePeer): void {
-    for (const header of [this.view.window.accessPoint(POLICY.joinBehindMs), this.view.window.newest]) {
+    const { window } = this.view;
+    // While the first piece of a group is still on its way to us, a newcomer can fetch it from others.
+    const start = window.accessPoint(POLICY.joinBehindMs) ?? window.accessHeader(POLICY.joinBehindMs) ??
+      window.accessHeader(0);
+    for (const header of [start, window.newest]) {
       if (header !== null && peer.knowsHeader(header.seq)) peer.send({ type: "header", bytes: header.bytes });
     }
   }

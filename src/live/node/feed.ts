@@ -19,11 +19,11 @@ export interface Holder {
 }
 
 /**
- * One reader's place in the stream. It begins when a second of contiguous media is here from a random access point on.
- * From then on a clock runs at the speed of capture.
- * When a piece is missing at its due time, the player has run dry and the clock stands still. It goes on when the piece
- * comes or when the next random access point is complete, whichever is first. In the second case, or once waiting would
- * leave the player too far behind the edge, everything before that point is skipped.
+ * One reader's place in the stream. It begins when three quarters of a second of contiguous media are here from a random
+ * access point on. From then on a clock runs at the speed of capture.
+ * When a piece is missing at its due time, the player has run dry and the clock stands still until the piece comes. Once it
+ * has stood still for as long as skipping to the next complete random access point would lose, or waiting would leave the
+ * player too far behind the edge, everything before that point is skipped.
  * Pieces that nobody can deliver any more are skipped without waiting: the broadcaster was away and has lost them.
  */
 export class LiveFeed {
@@ -195,18 +195,28 @@ export class LiveFeed {
     return this.edgeOffsetMs - (header.timestampMs - nowMs) <= POLICY.stallBehindMs;
   }
 
+  /**
+   * True when there is a later random access point to continue at. Without one, giving a late piece up gains nothing: with
+   * points ten seconds apart the player would stand still until the next one.
+   */
+  private knowsAccessAfter(seq: number): boolean {
+    return (this.window.accessHeader(0)?.seq ?? -1) > seq;
+  }
+
   /** Skips when the missing piece is due, or lost for good, and there is a place to continue; returns whether it did. */
   private skipGap(entry: PieceEntry | undefined, nowMs: number): boolean {
     const newest = this.window.newest;
     if (newest === null || newest.seq < this.nextSeq!) return false;
     const header = entry?.header ?? this.headerAfter(this.nextSeq!);
     this.dry ||= nowMs >= this.dueMs(header);
-    this.gap ||= this.dry && !this.mayStall(header, nowMs);
+    this.gap ||= this.dry && !this.mayStall(header, nowMs) && this.knowsAccessAfter(this.nextSeq!);
     const lostUntil = this.lostUntil(newest, nowMs);
     for (let seq = this.nextSeq! + 1; (this.dry || lostUntil !== null) && seq <= newest.seq; seq++) {
       const next = this.window.get(seq);
       if (isComplete(next)) {
         if ((next.header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
+        const lostMs = next.header.timestampMs - header.timestampMs;
+        if (!this.gap && lostUntil === null && nowMs - this.dueMs(header) < lostMs) return false;
         this.skipTo(seq);
         return true;
       }

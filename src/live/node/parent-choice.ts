@@ -6,7 +6,7 @@ import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
 import { MAX_DEPTH, NEEDY, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
-import { isSilent } from "./silence.ts";
+import { isQuiet } from "./silence.ts";
 
 /**
  * The best parent of depth at most `maxDepth` for `branch`; null without. `upEighths`: our uplink in eighths of the
@@ -33,7 +33,7 @@ export function chooseParent(
     if (((peer.childMask | peer.parentMask) & bit) !== 0 || nowMs < askMs) continue;
     if (peer.closed || !isUsable(peer, view) || peer.isSnubbed(nowMs)) continue;
     const isBarren = nowMs < peer.barrenUntilMs;
-    if (isSilent(peer, nowMs) || (isBarren && hasParent)) continue;
+    if (isQuiet(peer, nowMs) || (isBarren && hasParent)) continue;
     const { place } = peer;
     if (place !== null && place.bars[substream]! > bar && place.bars[substream]! !== needy) continue;
     const depth = depthAt(peer, substream);

@@ -5,9 +5,8 @@ import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
 import type { Parents } from "./parents.ts";
 import type { PieceEntry, PieceWindow } from "./piece-window.ts";
-import { UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
-import { isSilent } from "./silence.ts";
+import { isQuiet, isSilent } from "./silence.ts";
 import { blockKey } from "./substreams.ts";
 
 /** Spoilt blocks remembered: as many as a dozen poisoners send before they are banned. */
@@ -105,7 +104,8 @@ export class Puller {
       if (entry.blocks[block] != null) continue;
       const key = blockKey(entry.seq, block);
       if (this.asked.has(key)) continue;
-      if (onlyUnpushed && !this.spoilt.has(key) && this.isPushed(entry.seq, block)) continue;
+      const isPushed = this.parents.isPushed(this.view.substreamOf(entry.seq, block));
+      if (onlyUnpushed && !this.spoilt.has(key) && isPushed) continue;
       const peer = this.choose(entry.seq, nowMs);
       if (peer === null) return;
       const bytes = entry.header === null ? BLOCK_BYTES : blockLength(entry.header.lengthBytes, block);
@@ -115,17 +115,12 @@ export class Puller {
     }
   }
 
-  /** True when a parent brings the block. */
-  private isPushed(seq: number, block: number): boolean {
-    return this.parents.depth(this.view.substreamOf(seq, block)) !== UNFED;
-  }
-
   private choose(seq: number, nowMs: number): LivePeer | null {
     let best: LivePeer | null = null;
     let bestCost = Infinity;
     for (const peer of this.view.peers) {
       if (peer.closed || peer.requests.size >= POLICY.requestsPerPeer || !peer.has(seq)) continue;
-      if (peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || peer.upBytesPerS === 0 || isSilent(peer, nowMs)) {
+      if (peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || peer.upBytesPerS === 0 || isQuiet(peer, nowMs)) {
         continue;
       }
       // Spare the source, because all trees start there; others have the piece by now.
@@ -140,8 +135,9 @@ export class Puller {
   /** Gives up requests that were not served in time. */
   expire(nowMs: number): void {
     for (const peer of this.view.peers) {
+      const timeoutMs = isSilent(peer, nowMs) ? POLICY.silentTimeoutMs : POLICY.requestTimeoutMs;
       for (const [key, request] of peer.requests) {
-        if (nowMs - request.atMs < POLICY.requestTimeoutMs) break;
+        if (nowMs - request.atMs < timeoutMs) break;
         peer.requests.delete(key);
         if (this.asked.get(key) === peer) this.asked.delete(key);
         peer.link.cancel(request.seq, request.block * BLOCK_BYTES, request.bytes);

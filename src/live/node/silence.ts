@@ -31,6 +31,11 @@ export function silentMs(peer: LivePeer, nowMs: number): number {
   return peer.dueMs > peer.heardMs ? nowMs - peer.dueMs : 0;
 }
 
+/** True when `peer` may be gone, so that others are asked instead: few of those that are there say nothing for so long. */
+export function isQuiet(peer: LivePeer, nowMs: number): boolean {
+  return peer.dueMs > peer.heardMs && nowMs - peer.heardMs >= POLICY.quietMs;
+}
+
 /** True when `peer` has been silent for too long to be still there. */
 export function isSilent(peer: LivePeer, nowMs: number): boolean {
   return silentMs(peer, nowMs) >= POLICY.silentMs;
