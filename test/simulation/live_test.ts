@@ -60,6 +60,15 @@ test("LiveNode stands still for three seconds at most when a third vanishes with
   assertWithin(result, { lagP95S: 4, continuity: 0.93, viewerShare: 0.9 });
 });
 
+test("LiveNode begins at random access points ten seconds apart without waiting for the next, and gives all up to the edge", () => {
+  const result = simulateLive({ name: "groups", viewers: 20, seed: 1, arriveS: 20, durationS: 50, groupMs: 10_000 });
+  assertEquals(result.joined, 20);
+  assert(result.joinP95S < 5, `join ${result.joinP95S}`);
+  assert(result.givenLagP95S < 2, `given ${result.givenLagP95S}`);
+  // A player that never plays faster stays as far behind as the point was old where it began.
+  assertWithin(result, { lagP95S: 12, continuity: 0.95, viewerShare: 0.8 });
+});
+
 for (const toldShare of [0.5, 2]) {
   test(`LiveNode goes by the stream's own bitrate when ${toldShare} of it is announced`, () => {
     const result = simulateLive({ ...CALM, name: "told", toldShare });

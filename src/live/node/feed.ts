@@ -196,11 +196,17 @@ export class LiveFeed {
   }
 
   /**
-   * True when there is a later random access point to continue at. Without one, giving a late piece up gains nothing: with
-   * points ten seconds apart the player would stand still until the next one.
+   * True when a random access point to continue at follows soon after the missing piece. Otherwise giving that piece up gains
+   * nothing, or costs more than waiting: with points ten seconds apart the player would lose all up to the next one.
    */
-  private knowsAccessAfter(seq: number): boolean {
-    return (this.window.accessHeader(0)?.seq ?? -1) > seq;
+  private hasAccessSoonAfter(missing: PieceHeader): boolean {
+    const newestSeq = this.window.newest?.seq ?? -1;
+    for (let seq = this.nextSeq! + 1; seq <= newestSeq; seq++) {
+      const header = this.window.get(seq)?.header;
+      if (header == null || (header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
+      return header.timestampMs - missing.timestampMs <= POLICY.stallBehindMs;
+    }
+    return false;
   }
 
   /** Skips when the missing piece is due, or lost for good, and there is a place to continue; returns whether it did. */
@@ -209,7 +215,7 @@ export class LiveFeed {
     if (newest === null || newest.seq < this.nextSeq!) return false;
     const header = entry?.header ?? this.headerAfter(this.nextSeq!);
     this.dry ||= nowMs >= this.dueMs(header);
-    this.gap ||= this.dry && !this.mayStall(header, nowMs) && this.knowsAccessAfter(this.nextSeq!);
+    this.gap ||= this.dry && !this.mayStall(header, nowMs) && this.hasAccessSoonAfter(header);
     const lostUntil = this.lostUntil(newest, nowMs);
     for (let seq = this.nextSeq! + 1; (this.dry || lostUntil !== null) && seq <= newest.seq; seq++) {
       const next = this.window.get(seq);
