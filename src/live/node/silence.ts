@@ -31,7 +31,7 @@ export function silentMs(peer: LivePeer, nowMs: number): number {
   return peer.dueMs > peer.heardMs ? nowMs - peer.dueMs : 0;
 }
 
-/** True when `peer` may be gone, so that others are asked instead: few of those that are there say nothing for so long. */
+/** True when `peer` may be gone, so that others are asked instead: few that are there say nothing for this long. */
 export function isQuiet(peer: LivePeer, nowMs: number): boolean {
   return peer.dueMs > peer.heardMs && nowMs - peer.heardMs >= POLICY.quietMs;
 }
