@@ -29,7 +29,7 @@ export function frameTicks(target: AudioTarget): number {
 }
 
 /** Largest frame of `channels` with its header, bytes. */
-export function maxFrameBytes(target: AudioTarget, channels: MadeChannels): number {
+function maxFrameBytes(target: AudioTarget, channels: MadeChannels): number {
   return channels * TARGETS[target].maxChannelBytes + 7;
 }
 
