@@ -80,20 +80,19 @@ test("SourcePlaces ends the trial of a child that nobody is fed through, and giv
   assertEquals(liar.peer.childMask, 0x04);
 });
 
-test("SourcePlaces gives a place to a tried child once others were fed through it for six seconds", () => {
+test("SourcePlaces gives a place to a tried child once others are fed through it", () => {
   const { stage, child, liar: strong, below } = crowded();
   stage.says(strong, { type: "subscribe", mask: 0x03, from: 6 });
   const other = proven(stage, BYTES_PER_S);
   vouch(stage, other, strong);
   vouch(stage, below, child);
-  pass(stage, POLICY.provenMs - 200);
-  assertEquals([strong.peer.childMask, child.peer.childMask], [0x03, 0xff]);
-  pass(stage, 400);
+  pass(stage, 200);
   assertEquals([strong.peer.childMask, child.peer.childMask], [0x03, 0xfc]);
 });
 
 test("SourcePlaces does not believe a few who vouch for one child while many are fed through another", () => {
   const { stage, child, liar } = crowded();
+  liar.peer.failedTrials = 1; // or its first vouchers would end the trial
   stage.says(liar, { type: "subscribe", mask: 0x01, from: 6 });
   for (let i = 0; i < 2 * POLICY.voucherShare - 1; i++) vouch(stage, proven(stage, BYTES_PER_S), child);
   const accomplice = proven(stage, BYTES_PER_S);

@@ -63,12 +63,6 @@ export class Branch {
     return depth > MAX_DEPTH ? UNFED : depth;
   }
 
-  /** True when its blocks need not be pulled: the parent brings them, or was asked so lately that its first may be on the way. */
-  get isPushed(): boolean {
-    if (this.depth === UNFED) return false;
-    return this.isProven || this.view.now() - this.sinceMs <= POLICY.firstBlockMs;
-  }
-
   /** The way by which the substream comes; null while none of it has come from the parent. */
   get path(): Uint32Array | null {
     if (!this.isProven || this.depth === UNFED) return null;

@@ -39,11 +39,6 @@ export class Parents {
     return this.branches[substream]!.depth;
   }
 
-  /** True when a parent brings the blocks of `substream`, so that they need not be pulled. */
-  isPushed(substream: number): boolean {
-    return this.branches[substream]!.isPushed;
-  }
-
   /** The way by which `substream` comes; null while none of it has come from the parent. */
   path(substream: number): Uint32Array | null {
     return this.branches[substream]!.path;

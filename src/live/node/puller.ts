@@ -5,6 +5,7 @@ import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
 import type { Parents } from "./parents.ts";
 import type { PieceEntry, PieceWindow } from "./piece-window.ts";
+import { UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import { isQuiet, isSilent } from "./silence.ts";
 import { blockKey } from "./substreams.ts";
@@ -104,7 +105,7 @@ export class Puller {
       if (entry.blocks[block] != null) continue;
       const key = blockKey(entry.seq, block);
       if (this.asked.has(key)) continue;
-      const isPushed = this.parents.isPushed(this.view.substreamOf(entry.seq, block));
+      const isPushed = this.parents.depth(this.view.substreamOf(entry.seq, block)) !== UNFED;
       if (onlyUnpushed && !this.spoilt.has(key) && isPushed) continue;
       const peer = this.choose(entry.seq, nowMs);
       if (peer === null) return;

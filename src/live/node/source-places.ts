@@ -165,7 +165,7 @@ export class SourcePlaces {
         else if (standing.vouchedSinceMs[substream] === Infinity) standing.vouchedSinceMs[substream] = nowMs;
         if ((standing.trialMask & bit) === 0) {
           hasLapsed ||= !isVouched && hadMs >= 0;
-        } else if (isVouched && hadMs >= POLICY.provenMs) {
+        } else if (isVouched && (peer.failedTrials === 0 || hadMs >= POLICY.provenMs)) {
           standing.trialMask &= ~bit;
           won.push([peer, substream, this.#weakest(substream, nowMs, peer)]);
         } else if (!isVouched && this.#isSettled(peer, substream, nowMs)) {
