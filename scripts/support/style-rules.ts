@@ -4,12 +4,10 @@ import { tokenize } from "./lexer.ts";
 
 /** A member with the keyword. A constructor has no other way to be private. */
 const PRIVATE = /^[ \t]+private (?!constructor\b)/gm;
-/** What has still to be converted. */
-const EXEMPT = /^src\/live\/node\//;
 
 /** Members of classes that are private by the keyword, one line each: the runtime does not know it, `#name` it does. */
 export function styleFaults(files: readonly SourceFile[]): string[] {
-  return files.filter(({ path }) => !EXEMPT.test(path)).flatMap(({ path, text }) =>
+  return files.flatMap(({ path, text }) =>
     tokenize(text).filter(({ kind }) => kind === "code").flatMap(({ text: code, line }) =>
       [...code.matchAll(PRIVATE)].map(({ index }) =>
         `${path}:${line + code.slice(0, index).split("\n").length - 1}: private by the keyword; write #name`

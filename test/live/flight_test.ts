@@ -20,8 +20,8 @@ class Rig {
   readonly given = new Map<LivePeer, number>();
   /** Longest time that a block was recently under way, less its way, ms. */
   waitedMs = 0;
-  private next = 0;
-  private isAsleep = false;
+  #next = 0;
+  #isAsleep = false;
 
   /** `rate`: bytes a second that the line carries; `wants`: what there is to send, bytes a second. */
   constructor(
@@ -41,35 +41,35 @@ class Rig {
     };
     this.flight = new Flight(options);
     const line = new SimLine(this.queue, rate);
-    this.peers = Array.from({ length: peers }, (_, i) => this.neighbour(line, 20 + 20 * i));
+    this.peers = Array.from({ length: peers }, (_, i) => this.#neighbour(line, 20 + 20 * i));
     for (const peer of this.peers) this.flight.mark(peer, 0);
-    if (wants === Infinity) this.pump(Infinity);
-    else this.feed(wants);
+    if (wants === Infinity) this.#pump(Infinity);
+    else this.#feed(wants);
     const tick = () => {
       this.flight.tick(this.peers, this.queue.nowMs);
-      this.pump(wants === Infinity ? Infinity : 0);
+      this.#pump(wants === Infinity ? Infinity : 0);
       this.queue.after(100, tick);
     };
     tick();
   }
 
-  private credit = 0;
+  #credit = 0;
 
-  private feed(wants: number): void {
+  #feed(wants: number): void {
     this.queue.after(BLOCK / wants * 1000, () => {
-      this.pump(1);
-      this.feed(wants);
+      this.#pump(1);
+      this.#feed(wants);
     });
   }
 
-  private neighbour(line: SimLine, rttMs: number): LivePeer {
+  #neighbour(line: SimLine, rttMs: number): LivePeer {
     const { queue } = this;
     const waiting: { bytes: number; nonces: bigint[]; atMs: number }[] = [];
     const echo = (nonce: bigint) =>
       queue.after(rttMs, () => {
         if (this.dead.has(peer)) return;
         this.flight.echoed(peer, nonce, null, queue.nowMs);
-        this.pump(0);
+        this.#pump(0);
       });
     const lane = {
       get headBytes() {
@@ -99,27 +99,27 @@ class Rig {
     return peer;
   }
 
-  private pump(blocks: number): void {
+  #pump(blocks: number): void {
     const { flight, queue, peers } = this;
-    this.credit += blocks;
+    this.#credit += blocks;
     let tries = 0;
-    while (this.credit > 0 && flight.hasRoom(queue.nowMs) && tries < peers.length) {
-      const peer = peers[this.next++ % peers.length]!;
+    while (this.#credit > 0 && flight.hasRoom(queue.nowMs) && tries < peers.length) {
+      const peer = peers[this.#next++ % peers.length]!;
       tries++;
       if (flight.isFull(peer)) continue;
       tries = 0;
-      this.credit--;
+      this.#credit--;
       this.given.set(peer, (this.given.get(peer) ?? 0) + 1);
       peer.link.piece(0, 0, new Uint8Array());
       flight.handed(peer, BLOCK, queue.nowMs);
     }
-    flight.isLimited = this.credit > 0 && !flight.hasRoom(queue.nowMs);
+    flight.isLimited = this.#credit > 0 && !flight.hasRoom(queue.nowMs);
     const pauseMs = flight.pauseMs(queue.nowMs);
-    if (this.credit <= 0 || pauseMs === 0 || this.isAsleep) return;
-    this.isAsleep = true;
+    if (this.#credit <= 0 || pauseMs === 0 || this.#isAsleep) return;
+    this.#isAsleep = true;
     queue.after(pauseMs, () => {
-      this.isAsleep = false;
-      this.pump(0);
+      this.#isAsleep = false;
+      this.#pump(0);
     });
   }
 

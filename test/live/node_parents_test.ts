@@ -216,7 +216,7 @@ function branchless(lacking: number): { stage: Stage; peers: Neighbour[]; run: (
 test("LiveNode leaves a parent whose tree nobody gets, by the blocks of other trees", () => {
   const { stage, peers, run } = branchless(0);
   run(21, 24);
-  const parentOf = (substream: number) => stage.node.parents["branches"][substream]!.parent;
+  const parentOf = (substream: number) => stage.node.parents.branches[substream]!.parent;
   const had = parentOf(1)!;
   assert(had !== null);
   for (let seq = 25; seq <= 40 && parentOf(1) === had; seq++) {
@@ -240,7 +240,7 @@ for (const [says, depth, waitsMs] of [["is fed", 3, 0], ["gets nothing itself", 
     const { stage, peers, run } = branchless(0);
     for (const peer of peers) stage.place(peer, { depths: 3, bars: 0 });
     run(21, 24);
-    const branches = stage.node.parents["branches"];
+    const branches = stage.node.parents.branches;
     const had = peers.find(({ peer }) => peer === branches[1]!.parent)!;
     assert(had !== undefined);
     stage.place(had, { depths: depth, bars: 0 });

@@ -18,56 +18,56 @@ export interface Mix {
 
 /** The cards of one run. */
 export class Dealing {
-  private readonly mix: Mix;
-  private readonly bytesPerS: number;
-  private readonly random: () => number;
-  private uplinks: number[] = [];
-  private closed: boolean[] = [];
-  private punchable: boolean[] = [];
+  readonly #mix: Mix;
+  readonly #bytesPerS: number;
+  readonly #random: () => number;
+  #uplinks: number[] = [];
+  #closed: boolean[] = [];
+  #punchable: boolean[] = [];
 
   constructor(mix: Mix, bytesPerS: number, random: () => number) {
-    this.mix = mix;
-    this.bytesPerS = bytesPerS;
-    this.random = random;
+    this.#mix = mix;
+    this.#bytesPerS = bytesPerS;
+    this.#random = random;
   }
 
   /** The next viewer's up-link, bytes per second, and whether it sends false blocks. */
   uplink(number: number): { rate: number; poisons: boolean } {
-    const { poisoners, zeroUpload, unmeasured, uplinkFactor = 1 } = this.mix;
-    const poisons = this.random() < (poisoners ?? 0);
-    const { uplinks } = this.mix;
+    const { poisoners, zeroUpload, unmeasured, uplinkFactor = 1 } = this.#mix;
+    const poisons = this.#random() < (poisoners ?? 0);
+    const { uplinks } = this.#mix;
     if (uplinks !== undefined) return { rate: uplinks[number % uplinks.length]!, poisons };
     if (unmeasured === true) return { rate: Infinity, poisons };
-    if (this.uplinks.length === 0) this.uplinks = Array.from({ length: CARDS }, (_, i) => (i + 0.5) / CARDS);
-    const card = this.draw(this.uplinks);
+    if (this.#uplinks.length === 0) this.#uplinks = Array.from({ length: CARDS }, (_, i) => (i + 0.5) / CARDS);
+    const card = this.#draw(this.#uplinks);
     if (zeroUpload !== undefined) {
       if (card < zeroUpload) return { rate: 0, poisons };
-      return { rate: (this.random() < 0.6 ? 2 : 4) * this.bytesPerS, poisons };
+      return { rate: (this.#random() < 0.6 ? 2 : 4) * this.#bytesPerS, poisons };
     }
-    return { rate: uplinkFactor * UPLINKS.find(([, below]) => card < below)![0] * this.bytesPerS, poisons };
+    return { rate: uplinkFactor * UPLINKS.find(([, below]) => card < below)![0] * this.#bytesPerS, poisons };
   }
 
   /** Whether nobody can connect to the next viewer. */
   isClosed(): boolean {
-    const { closedShare = 0 } = this.mix;
+    const { closedShare = 0 } = this.#mix;
     if (closedShare === 0) return false;
-    if (this.closed.length === 0) {
-      this.closed = Array.from({ length: CARDS }, (_, i) => (i + 0.5) / CARDS < closedShare);
+    if (this.#closed.length === 0) {
+      this.#closed = Array.from({ length: CARDS }, (_, i) => (i + 0.5) / CARDS < closedShare);
     }
-    return this.draw(this.closed);
+    return this.#draw(this.#closed);
   }
 
   /** Whether the NAT of the next viewer that nobody can connect to can be punched. */
   isPunchable(): boolean {
-    const { punchableShare = 0 } = this.mix;
+    const { punchableShare = 0 } = this.#mix;
     if (punchableShare === 0) return false;
-    if (this.punchable.length === 0) {
-      this.punchable = Array.from({ length: CARDS }, (_, i) => (i + 0.5) / CARDS < punchableShare);
+    if (this.#punchable.length === 0) {
+      this.#punchable = Array.from({ length: CARDS }, (_, i) => (i + 0.5) / CARDS < punchableShare);
     }
-    return this.draw(this.punchable);
+    return this.#draw(this.#punchable);
   }
 
-  private draw<T>(cards: T[]): T {
-    return cards.splice(Math.floor(this.random() * cards.length), 1)[0]!;
+  #draw<T>(cards: T[]): T {
+    return cards.splice(Math.floor(this.#random() * cards.length), 1)[0]!;
   }
 }

@@ -101,22 +101,22 @@ export class SimHost {
   readonly sent = new SentMessages();
   /** Called when a piece has come. */
   onPiece: () => void = () => {};
-  private readonly liarBytesPerS: number;
-  private readonly clique: SimHost[];
-  private static made = 0;
+  readonly #liarBytesPerS: number;
+  readonly #clique: SimHost[];
+  static #made = 0;
   /** Names its address. */
-  private readonly host: string;
+  readonly #host: string;
 
   constructor(queue: EventWheel, options: HostOptions, stream: LiveNodeOptions["stream"], random: () => number) {
     this.options = options;
     this.random = random;
-    this.liarBytesPerS = LIAR_UP_SHARE * stream.bytesPerS;
+    this.#liarBytesPerS = LIAR_UP_SHARE * stream.bytesPerS;
     this.line = new SimLine(queue, options.uplinkBytesPerS, options.routerMs);
     this.bornMs = queue.nowMs;
-    this.clique = CLIQUES.get(queue) ?? [];
-    CLIQUES.set(queue, this.clique);
-    if (options.liar === "clique") this.clique.push(this);
-    this.host = `host ${SimHost.made++}`;
+    this.#clique = CLIQUES.get(queue) ?? [];
+    CLIQUES.set(queue, this.#clique);
+    if (options.liar === "clique") this.#clique.push(this);
+    this.#host = `host ${SimHost.#made++}`;
     this.node = new LiveNode({
       clock: {
         now: () => EPOCH_MS + (options.clockAheadMs ?? 0) + Math.floor(queue.nowMs),
@@ -135,9 +135,10 @@ export class SimHost {
 
   /** What the handshake says. */
   get info(): LivePeerInfo {
-    const { options: { liar, role }, host } = this;
+    const { options: { liar, role } } = this;
+    const host = this.#host;
     if (liar === undefined) return { role, upBytesPerS: this.node.toldUpBytesPerS, host };
-    return { role: liar === "sinkhole" ? "source" : role, upBytesPerS: this.liarBytesPerS, host };
+    return { role: liar === "sinkhole" ? "source" : role, upBytesPerS: this.#liarBytesPerS, host };
   }
 
   /** An encoded PLACE as it is sent. */
@@ -152,17 +153,17 @@ export class SimHost {
       bars.fill(0);
     }
     if (liar === "pathpoison") paths.fill(0xffffffff);
-    if (liar === "clique") paths.set(this.vouching(paths.length));
+    if (liar === "clique") paths.set(this.#vouching(paths.length));
     const pathMask = liar === "pathpoison" || liar === "clique" ? 0xff : message.pathMask;
-    return encodeLiveMessage({ ...message, upBytesPerS: this.liarBytesPerS, pathMask });
+    return encodeLiveMessage({ ...message, upBytesPerS: this.#liarBytesPerS, pathMask });
   }
 
   /** Paths through the other members of the clique that have places at the source. */
-  private vouching(words: number): Uint32Array {
+  #vouching(words: number): Uint32Array {
     const shown = new Uint32Array(words);
     for (let substream = 0; substream < words / PATH_WORDS; substream++) {
       let count = 0;
-      for (const { node, alive } of this.clique) {
+      for (const { node, alive } of this.#clique) {
         const source = [...node.peers].find(({ isSource }) => isSource);
         if (!alive || node === this.node || source?.place == null || (source.parentMask & (1 << substream)) === 0) {
           continue;
@@ -194,7 +195,7 @@ interface Parcel {
 
 /** One direction of a connection: what goes in comes out in the same order. */
 class SimLink implements LiveLink, LineQueue {
-  private readonly queue: EventWheel;
+  readonly #queue: EventWheel;
   readonly from: SimHost;
   readonly to: SimHost;
   readonly latencyMs: number;
@@ -202,12 +203,12 @@ class SimLink implements LiveLink, LineQueue {
   /** The sender's view of the far end, and the far end's of the sender. */
   local: LivePeer | null = null;
   remote: LivePeer | null = null;
-  private readonly parcels: Parcel[] = [];
+  readonly #parcels: Parcel[] = [];
   /** Virtual ms at which what was sent last arrives. */
-  private arrivesMs = 0;
+  #arrivesMs = 0;
 
   constructor(queue: EventWheel, from: SimHost, to: SimHost, latencyMs: number) {
-    this.queue = queue;
+    this.#queue = queue;
     this.from = from;
     this.to = to;
     this.latencyMs = latencyMs;
@@ -216,30 +217,30 @@ class SimLink implements LiveLink, LineQueue {
   send(message: Uint8Array): void {
     if (message[0] === PLACE) message = this.from.lied(message);
     const name = MESSAGE_NAMES[message[0]!]!;
-    if (name === "FILL") return this.fill(message.length + 6);
-    this.control(name, message.length + 6, (peer) => this.to.node.message(peer, message));
+    if (name === "FILL") return this.#fill(message.length + 6);
+    this.#control(name, message.length + 6, (peer) => this.to.node.message(peer, message));
   }
 
   request(seq: number, offset: number, length: number): void {
-    this.control("request", 17, (peer) => this.to.node.requested(peer, seq, offset, length));
+    this.#control("request", 17, (peer) => this.to.node.requested(peer, seq, offset, length));
   }
 
   cancel(seq: number, offset: number): void {
-    this.control("cancel", 17, (peer) => this.to.node.cancelled(peer, seq, offset));
+    this.#control("cancel", 17, (peer) => this.to.node.cancelled(peer, seq, offset));
   }
 
   reject(seq: number, offset: number): void {
-    this.control("reject", 17, (peer) => this.to.node.rejected(peer, seq, offset));
+    this.#control("reject", 17, (peer) => this.to.node.rejected(peer, seq, offset));
   }
 
   piece(seq: number, offset: number, data: Uint8Array): void {
     const { from } = this;
-    if (data.length > POLICY.proofBytes && this.isKept) return;
+    if (data.length > POLICY.proofBytes && this.#isKept) return;
     const payload = from.options.poisons === true ? POISON.subarray(0, data.length) : data;
     const arrive = (peer: LivePeer) => this.to.node.block(peer, seq, offset, payload);
-    this.parcels.push({ bytes: data.length, arrivals: [arrive] });
+    this.#parcels.push({ bytes: data.length, arrivals: [arrive] });
     from.line.waits(data.length);
-    if (this.parcels.length === 1) from.line.add(this);
+    if (this.#parcels.length === 1) from.line.add(this);
   }
 
   close(error: MillraceError | null): void {
@@ -248,62 +249,62 @@ class SimLink implements LiveLink, LineQueue {
   }
 
   /** True when this end keeps what it should send. */
-  private get isKept(): boolean {
+  get #isKept(): boolean {
     const { liar } = this.from.options;
     if (liar === undefined) return false;
-    return liar !== "flapper" || Math.floor(this.queue.nowMs / FLAP_MS) % 2 === 1;
+    return liar !== "flapper" || Math.floor(this.#queue.nowMs / FLAP_MS) % 2 === 1;
   }
 
   get headBytes(): number | null {
-    return this.open && this.from.alive ? this.parcels[0]?.bytes ?? null : null;
+    return this.open && this.from.alive ? this.#parcels[0]?.bytes ?? null : null;
   }
 
   headSent(): void {
     if (!this.open || !this.from.alive) return;
-    const parcel = this.parcels.shift()!;
+    const parcel = this.#parcels.shift()!;
     this.from.line.waits(-parcel.bytes);
-    this.deliver(parcel.bytes, parcel.arrivals);
+    this.#deliver(parcel.bytes, parcel.arrivals);
   }
 
   /** Nothing waits here any more: the connection is gone. */
   emptied(): void {
-    for (const { bytes } of this.parcels) this.from.line.waits(-bytes);
-    this.parcels.length = 0;
+    for (const { bytes } of this.#parcels) this.from.line.waits(-bytes);
+    this.#parcels.length = 0;
   }
 
   /** What takes the line's time like payload, and means nothing. */
-  private fill(bytes: number): void {
+  #fill(bytes: number): void {
     this.from.sent.add("FILL", bytes);
-    this.parcels.push({ bytes, arrivals: [] });
+    this.#parcels.push({ bytes, arrivals: [] });
     this.from.line.waits(bytes);
-    if (this.parcels.length === 1) this.from.line.add(this);
+    if (this.#parcels.length === 1) this.from.line.add(this);
   }
 
   /** What is not payload is small: it delays the line's blocks a little, and follows the blocks before it on its connection. */
-  private control(name: MessageName, bytes: number, arrive: (peer: LivePeer) => void): void {
+  #control(name: MessageName, bytes: number, arrive: (peer: LivePeer) => void): void {
     this.from.sent.add(name, bytes);
     const lineMs = this.from.line.charge(bytes);
-    const last = this.parcels.at(-1);
-    if (last === undefined) this.deliver(bytes, [arrive], lineMs);
+    const last = this.#parcels.at(-1);
+    if (last === undefined) this.#deliver(bytes, [arrive], lineMs);
     else last.arrivals.push(arrive);
   }
 
-  private deliver(bytes: number, arrivals: readonly ((peer: LivePeer) => void)[], lineMs = 0): void {
-    const { queue } = this;
-    this.arrivesMs = Math.max(this.arrivesMs, queue.nowMs + lineMs + this.latencyMs + this.lossMs(bytes));
-    queue.at(this.arrivesMs, () => {
+  #deliver(bytes: number, arrivals: readonly ((peer: LivePeer) => void)[], lineMs = 0): void {
+    const queue = this.#queue;
+    this.#arrivesMs = Math.max(this.#arrivesMs, queue.nowMs + lineMs + this.latencyMs + this.#lossMs(bytes));
+    queue.at(this.#arrivesMs, () => {
       for (const arrive of arrivals) if (this.open && this.to.alive && this.remote !== null) arrive(this.remote);
     });
   }
 
   /** What sending lost packets again costs, ms: a round trip, or more when nothing behind them shows the loss. */
-  private lossMs(bytes: number): number {
+  #lossMs(bytes: number): number {
     const { loss = 0 } = this.from.options;
     if (loss === 0) return 0;
     let ms = 0;
     for (let left = Math.ceil(bytes / PACKET_BYTES); left > 0; left--) {
       if (this.from.random() >= loss) continue;
-      const isLast = left <= FAST_RETRANSMIT_PACKETS && this.parcels.length === 0;
+      const isLast = left <= FAST_RETRANSMIT_PACKETS && this.#parcels.length === 0;
       ms = Math.max(ms, 2 * this.latencyMs + (isLast ? RETRANSMIT_MS : 0));
     }
     return ms;

@@ -48,55 +48,55 @@ export function simulateLive(scenario: LiveScenario): LiveResult {
 
 /** One run of a scenario. */
 export class LiveSimulation {
-  private readonly scenario: LiveScenario;
-  private readonly queue = new EventWheel();
-  private readonly random: () => number;
-  private readonly bytesPerS: number;
-  private readonly source: SimHost;
-  private readonly meeting: Meeting;
-  private readonly dealing: Dealing;
-  private viewers: Viewer[] = [];
-  private readonly left: Viewer[] = [];
-  private readonly stream;
-  private badBytes = 0;
-  private viewerTicks = 0;
-  private away = false;
-  private resume = false;
+  readonly #scenario: LiveScenario;
+  readonly #queue = new EventWheel();
+  readonly #random: () => number;
+  readonly #bytesPerS: number;
+  readonly #source: SimHost;
+  readonly #meeting: Meeting;
+  readonly #dealing: Dealing;
+  #viewers: Viewer[] = [];
+  readonly #left: Viewer[] = [];
+  readonly #stream;
+  #badBytes = 0;
+  #viewerTicks = 0;
+  #away = false;
+  #resume = false;
   /** Virtual ms until which the source dials nobody: those who have lost it come first. */
-  private quietUntilMs = 0;
+  #quietUntilMs = 0;
   /** Numbers in [from, to) that the source has left out at its return. */
-  private unused: readonly [number, number] = [0, 0];
+  #unused: readonly [number, number] = [0, 0];
   /** Neighbours that the source had when it went. */
-  private widowed: SimHost[] = [];
-  private readonly lags: number[] = [];
-  private readonly givenLags: number[] = [];
+  #widowed: SimHost[] = [];
+  readonly #lags: number[] = [];
+  readonly #givenLags: number[] = [];
 
   constructor(scenario: LiveScenario) {
-    this.scenario = scenario;
-    this.random = seededRandom(scenario.seed ?? 1);
-    this.bytesPerS = scenario.bytesPerS ?? 250_000;
-    const toldBytesPerS = (scenario.toldShare ?? 1) * this.bytesPerS;
-    this.stream = { pieceLengthBytes: 65536, bytesPerS: toldBytesPerS, substreams: 8, windowS: 30 };
-    this.source = new SimHost(
-      this.queue,
+    this.#scenario = scenario;
+    this.#random = seededRandom(scenario.seed ?? 1);
+    this.#bytesPerS = scenario.bytesPerS ?? 250_000;
+    const toldBytesPerS = (scenario.toldShare ?? 1) * this.#bytesPerS;
+    this.#stream = { pieceLengthBytes: 65536, bytesPerS: toldBytesPerS, substreams: 8, windowS: 30 };
+    this.#source = new SimHost(
+      this.#queue,
       {
         role: "source",
-        uplinkBytesPerS: scenario.sourceLine?.bytesPerS ?? 2 * this.bytesPerS,
-        limitBytesPerS: scenario.sourceLine?.limitBytesPerS ?? 2 * this.bytesPerS,
+        uplinkBytesPerS: scenario.sourceLine?.bytesPerS ?? 2 * this.#bytesPerS,
+        limitBytesPerS: scenario.sourceLine?.limitBytesPerS ?? 2 * this.#bytesPerS,
         loss: scenario.loss ?? 0,
         isClosed: scenario.closedSource ?? false,
         routerMs: scenario.routerMs ?? 0,
       },
-      this.stream,
-      this.random,
+      this.#stream,
+      this.#random,
     );
-    this.dealing = new Dealing(scenario, this.bytesPerS, this.random);
-    this.meeting = new Meeting({
-      queue: this.queue,
-      random: this.random,
-      source: this.source,
-      viewers: () => this.viewers,
-      isAway: () => this.away,
+    this.#dealing = new Dealing(scenario, this.#bytesPerS, this.#random);
+    this.#meeting = new Meeting({
+      queue: this.#queue,
+      random: this.#random,
+      source: this.#source,
+      viewers: () => this.#viewers,
+      isAway: () => this.#away,
       latencyMs: scenario.latencyMs ?? [10, 50],
       sourceLinks: scenario.sourceLinks ?? SOURCE_LINKS,
       hasClosed: (scenario.closedShare ?? 0) > 0 || scenario.closedSource === true,
@@ -104,74 +104,74 @@ export class LiveSimulation {
   }
 
   run(): LiveResult {
-    const { viewers, arriveS, durationS, churnPerMinute, outageS, silentDeath } = this.scenario;
-    const fromMs = 1000 * (this.scenario.arriveFromS ?? 2);
-    const first = Math.min(this.scenario.first ?? 10, viewers);
-    this.publish(0, 0);
-    this.tickHost(this.source, null);
+    const { viewers, arriveS, durationS, churnPerMinute, outageS, silentDeath } = this.#scenario;
+    const fromMs = 1000 * (this.#scenario.arriveFromS ?? 2);
+    const first = Math.min(this.#scenario.first ?? 10, viewers);
+    this.#publish(0, 0);
+    this.#tickHost(this.#source, null);
     for (let i = 0; i < viewers; i++) {
       const atMs = i < first ? 200 + 100 * i : fromMs + arriveS * 1000 * (i - first) / (viewers - first);
-      this.queue.at(atMs, () => this.arrive(i));
+      this.#queue.at(atMs, () => this.#arrive(i));
     }
-    if (churnPerMinute !== undefined) this.churn(60_000 / (churnPerMinute * viewers), fromMs + arriveS * 1000);
+    if (churnPerMinute !== undefined) this.#churn(60_000 / (churnPerMinute * viewers), fromMs + arriveS * 1000);
     if (outageS !== undefined) {
-      this.queue.at(outageS[0] * 1000, () => this.sourceGone());
-      this.queue.at(outageS[1] * 1000, () => this.sourceBack());
+      this.#queue.at(outageS[0] * 1000, () => this.#sourceGone());
+      this.#queue.at(outageS[1] * 1000, () => this.#sourceBack());
     }
     if (silentDeath !== undefined) {
-      this.queue.at(silentDeath.atS * 1000, () => {
-        for (const viewer of this.doomed(silentDeath.share)) this.vanish(viewer);
+      this.#queue.at(silentDeath.atS * 1000, () => {
+        for (const viewer of this.#doomed(silentDeath.share)) this.#vanish(viewer);
       });
     }
     for (let ms = fromMs + arriveS * 1000 + 8000; ms <= durationS * 1000; ms += 1000) {
-      this.queue.at(ms, () => this.sampleLag());
+      this.#queue.at(ms, () => this.#sampleLag());
     }
-    this.queue.run(durationS * 1000);
-    return this.result();
+    this.#queue.run(durationS * 1000);
+    return this.#result();
   }
 
-  private publish(seq: number, mediaMs: number): void {
-    const { slateS = 0, groupMs = GROUP_MS } = this.scenario;
+  #publish(seq: number, mediaMs: number): void {
+    const { slateS = 0, groupMs = GROUP_MS } = this.#scenario;
     const isSlate = mediaMs < 1000 * slateS;
-    const pieceMs = isSlate ? SLATE_PIECE_MS : PIECE_BYTES / this.bytesPerS * 1000;
+    const pieceMs = isSlate ? SLATE_PIECE_MS : PIECE_BYTES / this.#bytesPerS * 1000;
     const lengthBytes = isSlate ? SLATE_BYTES_PER_S * SLATE_PIECE_MS / 1000 : PIECE_BYTES;
-    const startMs = this.queue.nowMs;
-    this.queue.after(pieceMs, () => {
-      if (!this.away) {
-        const isAccess = seq === 0 || this.resume ||
+    const startMs = this.#queue.nowMs;
+    this.#queue.after(pieceMs, () => {
+      if (!this.#away) {
+        const isAccess = seq === 0 || this.#resume ||
           Math.floor(mediaMs / groupMs) !== Math.floor((mediaMs - pieceMs) / groupMs);
-        const flags = (isAccess ? FLAG_RANDOM_ACCESS : 0) | (this.resume ? FLAG_DISCONTINUITY : 0);
-        if (this.resume) seq = this.restarted(seq);
-        this.resume = false;
+        const flags = (isAccess ? FLAG_RANDOM_ACCESS : 0) | (this.#resume ? FLAG_DISCONTINUITY : 0);
+        if (this.#resume) seq = this.#restarted(seq);
+        this.#resume = false;
         const timestampMs = EPOCH_MS + Math.floor(startMs);
         const header = simulatedHeader({ seq, timestampMs, flags, lengthBytes });
-        this.source.node.publish({ header, data: GENUINE.subarray(0, lengthBytes) });
+        this.#source.node.publish({ header, data: GENUINE.subarray(0, lengthBytes) });
       }
-      this.publish(this.away ? seq : seq + 1, mediaMs + pieceMs);
+      this.#publish(this.#away ? seq : seq + 1, mediaMs + pieceMs);
     });
   }
 
   /** A broadcaster that was killed has forgotten its pieces, and continues after the numbers that it had reserved. */
-  private restarted(seq: number): number {
+  #restarted(seq: number): number {
     const next = Math.ceil(seq / RESERVED_PIECES) * RESERVED_PIECES;
-    this.source.node.window.reset(next);
-    this.unused = [seq, next];
+    this.#source.node.window.reset(next);
+    this.#unused = [seq, next];
     return next;
   }
 
   /** True for those of the viewers who lie: one of as many as `share` says, from the thirteenth on. */
-  private isLiar(number: number): boolean {
-    const { liars } = this.scenario;
+  #isLiar(number: number): boolean {
+    const { liars } = this.#scenario;
     return liars !== undefined && number % Math.round(1 / liars.share) === 12 % Math.round(1 / liars.share) &&
       number >= 12;
   }
 
-  private arrive(number: number): void {
-    const { rate, poisons } = this.dealing.uplink(number);
-    const { loss = 0, clocksWrongMs = 0, routerMs = 0 } = this.scenario;
-    const clockAheadMs = clocksWrongMs === 0 ? 0 : clocksWrongMs * (2 * this.random() - 1);
-    const isClosed = this.dealing.isClosed();
-    const isPunchable = isClosed && this.dealing.isPunchable();
+  #arrive(number: number): void {
+    const { rate, poisons } = this.#dealing.uplink(number);
+    const { loss = 0, clocksWrongMs = 0, routerMs = 0 } = this.#scenario;
+    const clockAheadMs = clocksWrongMs === 0 ? 0 : clocksWrongMs * (2 * this.#random() - 1);
+    const isClosed = this.#dealing.isClosed();
+    const isPunchable = isClosed && this.#dealing.isPunchable();
     const honest = {
       role: "viewer",
       uplinkBytesPerS: rate,
@@ -182,8 +182,8 @@ export class LiveSimulation {
       isClosed,
       isPunchable,
     } as const;
-    const options = this.isLiar(number) ? { ...honest, liar: this.scenario.liars!.kind } : honest;
-    const host = new SimHost(this.queue, options, this.stream, this.random);
+    const options = this.#isLiar(number) ? { ...honest, liar: this.#scenario.liars!.kind } : honest;
+    const host = new SimHost(this.#queue, options, this.#stream, this.#random);
     const viewer: Viewer = {
       host,
       feed: host.node.openFeed(),
@@ -195,147 +195,147 @@ export class LiveSimulation {
       givenMs: -Infinity,
       unusedSkipped: 0,
     };
-    this.viewers.push(viewer);
-    host.onPiece = () => this.play(viewer);
-    this.meeting.meet(host);
-    this.queue.after(TICK_MS * this.random(), () => this.tickHost(host, viewer));
+    this.#viewers.push(viewer);
+    host.onPiece = () => this.#play(viewer);
+    this.#meeting.meet(host);
+    this.#queue.after(TICK_MS * this.#random(), () => this.#tickHost(host, viewer));
   }
 
-  private tickHost(host: SimHost, viewer: Viewer | null): void {
+  #tickHost(host: SimHost, viewer: Viewer | null): void {
     if (!host.alive) return;
-    if (host !== this.source || !this.away) {
+    if (host !== this.#source || !this.#away) {
       host.node.tick();
-      if (this.random() < TICK_MS / POLICY.exploreMs && host.links.size >= NEIGHBOURS) host.makeRoom();
-      const isQuiet = host === this.source && this.queue.nowMs < this.quietUntilMs;
-      if (!isQuiet && host.links.size < NEIGHBOURS && this.random() < 0.1) this.meeting.meet(host);
+      if (this.#random() < TICK_MS / POLICY.exploreMs && host.links.size >= NEIGHBOURS) host.makeRoom();
+      const isQuiet = host === this.#source && this.#queue.nowMs < this.#quietUntilMs;
+      if (!isQuiet && host.links.size < NEIGHBOURS && this.#random() < 0.1) this.#meeting.meet(host);
     }
     if (viewer !== null) {
-      this.viewerTicks++;
-      this.play(viewer);
+      this.#viewerTicks++;
+      this.#play(viewer);
     }
-    this.queue.after(TICK_MS, () => this.tickHost(host, viewer));
+    this.#queue.after(TICK_MS, () => this.#tickHost(host, viewer));
   }
 
-  private play(viewer: Viewer): void {
-    const nowMs = this.queue.nowMs;
+  #play(viewer: Viewer): void {
+    const nowMs = this.#queue.nowMs;
     for (const { blocks, header } of viewer.feed.take(nowMs)) {
       const { seq } = header;
-      const [from, to] = this.unused;
+      const [from, to] = this.#unused;
       if (viewer.lastSeq !== -1 && viewer.lastSeq < from && seq >= to) viewer.unusedSkipped += to - from;
       viewer.lastSeq = seq;
-      if (nowMs > (this.scenario.silentDeath?.atS ?? Infinity) * 1000) {
+      if (nowMs > (this.#scenario.silentDeath?.atS ?? Infinity) * 1000) {
         viewer.gapMs = Math.max(viewer.gapMs, nowMs - viewer.playedMs);
       }
       viewer.playedMs = nowMs;
-      viewer.givenMs = header.timestampMs + header.lengthBytes / this.bytesPerS * 1000;
-      for (const block of blocks) if (block.buffer !== GENUINE.buffer) this.badBytes += block.length;
-      const backMs = (this.scenario.outageS?.[1] ?? Infinity) * 1000;
+      viewer.givenMs = header.timestampMs + header.lengthBytes / this.#bytesPerS * 1000;
+      for (const block of blocks) if (block.buffer !== GENUINE.buffer) this.#badBytes += block.length;
+      const backMs = (this.#scenario.outageS?.[1] ?? Infinity) * 1000;
       if (header.timestampMs - EPOCH_MS >= backMs - 500 && nowMs >= backMs) viewer.recoveredMs ??= nowMs - backMs;
     }
     if (viewer.feed.started) viewer.startedMs ??= nowMs;
   }
 
-  private leave(viewer: Viewer): void {
+  #leave(viewer: Viewer): void {
     viewer.host.alive = false;
     for (const other of [...viewer.host.links.keys()]) disconnect(viewer.host, other);
-    this.forget(viewer);
+    this.#forget(viewer);
   }
 
   /** A share of the viewers with each up-link: those that stay are the same mix, and can carry the stream as before. */
-  private doomed(share: number): Viewer[] {
-    const order = new Map(this.viewers.map((viewer) => [viewer, this.random()]));
+  #doomed(share: number): Viewer[] {
+    const order = new Map(this.#viewers.map((viewer) => [viewer, this.#random()]));
     const up = ({ host }: Viewer) => host.options.uplinkBytesPerS;
-    const sorted = [...this.viewers].sort((a, b) => up(a) - up(b) || order.get(a)! - order.get(b)!);
+    const sorted = [...this.#viewers].sort((a, b) => up(a) - up(b) || order.get(a)! - order.get(b)!);
     return sorted.filter((_, i) => Math.floor((i + 1) * share) > Math.floor(i * share));
   }
 
   /** A viewer's cable is pulled: the others find that out by themselves. */
-  private vanish(viewer: Viewer): void {
+  #vanish(viewer: Viewer): void {
     viewer.host.alive = false;
     for (const other of [...viewer.host.links.keys()]) {
       const pushes = (other.links.get(viewer.host)?.local?.pushMask ?? 0) !== 0;
-      this.queue.after(pushes ? STALLED_MS : SILENT_MS, () => disconnect(viewer.host, other));
+      this.#queue.after(pushes ? STALLED_MS : SILENT_MS, () => disconnect(viewer.host, other));
     }
-    this.forget(viewer);
+    this.#forget(viewer);
   }
 
-  private forget(viewer: Viewer): void {
-    this.viewers = this.viewers.filter((one) => one !== viewer);
-    this.left.push(viewer);
+  #forget(viewer: Viewer): void {
+    this.#viewers = this.#viewers.filter((one) => one !== viewer);
+    this.#left.push(viewer);
   }
 
-  private churn(everyMs: number, fromMs: number): void {
+  #churn(everyMs: number, fromMs: number): void {
     const next = (): void => {
-      this.queue.after(-Math.log(1 - this.random()) * everyMs, () => {
-        this.leave(this.viewers[Math.floor(this.random() * this.viewers.length)]!);
+      this.#queue.after(-Math.log(1 - this.#random()) * everyMs, () => {
+        this.#leave(this.#viewers[Math.floor(this.#random() * this.#viewers.length)]!);
         // The members that replace them are honest.
-        this.arrive(0);
+        this.#arrive(0);
         next();
       });
     };
-    this.queue.at(fromMs, next);
+    this.#queue.at(fromMs, next);
   }
 
-  private sourceGone(): void {
-    this.away = true;
-    this.widowed = [...this.source.links.keys()];
-    for (const other of this.widowed) disconnect(this.source, other);
+  #sourceGone(): void {
+    this.#away = true;
+    this.#widowed = [...this.#source.links.keys()];
+    for (const other of this.#widowed) disconnect(this.#source, other);
   }
 
-  private sourceBack(): void {
-    this.away = false;
-    this.resume = true;
-    this.quietUntilMs = this.queue.nowMs + SOURCE_QUIET_MS;
-    for (const host of this.widowed) {
+  #sourceBack(): void {
+    this.#away = false;
+    this.#resume = true;
+    this.#quietUntilMs = this.#queue.nowMs + SOURCE_QUIET_MS;
+    for (const host of this.#widowed) {
       // As often as `RedialPolicy` has them dial; the last time before may have been at any moment.
-      const everyMs = SOURCE_RETRY_MS * (0.8 + 0.4 * this.random());
-      this.queue.after(everyMs * this.random(), () => {
-        if (this.source.links.size < (this.scenario.sourceLinks ?? SOURCE_LINKS)) {
-          connect(this.queue, host, this.source, this.meeting.latencyMs());
+      const everyMs = SOURCE_RETRY_MS * (0.8 + 0.4 * this.#random());
+      this.#queue.after(everyMs * this.#random(), () => {
+        if (this.#source.links.size < (this.#scenario.sourceLinks ?? SOURCE_LINKS)) {
+          connect(this.#queue, host, this.#source, this.#meeting.latencyMs());
         }
       });
     }
-    this.queue.at(this.quietUntilMs, () => this.meeting.meet(this.source));
+    this.#queue.at(this.#quietUntilMs, () => this.#meeting.meet(this.#source));
   }
 
-  private sampleLag(): void {
-    const nowMs = this.queue.nowMs;
-    if (this.away) return;
-    for (const { feed, host, givenMs } of this.viewers) {
+  #sampleLag(): void {
+    const nowMs = this.#queue.nowMs;
+    if (this.#away) return;
+    for (const { feed, host, givenMs } of this.#viewers) {
       const lag = feed.lagMs(EPOCH_MS + nowMs, nowMs);
       if (lag === null || !isHonest(host)) continue;
-      this.lags.push(lag);
-      this.givenLags.push(EPOCH_MS + nowMs - givenMs);
+      this.#lags.push(lag);
+      this.#givenLags.push(EPOCH_MS + nowMs - givenMs);
     }
   }
 
-  private result(): LiveResult {
-    const all = [...this.viewers, ...this.left].filter(({ host }) => isHonest(host));
+  #result(): LiveResult {
+    const all = [...this.#viewers, ...this.#left].filter(({ host }) => isHonest(host));
     const sum = (of: (viewer: Viewer) => number) => all.reduce((total, viewer) => total + of(viewer), 0);
     const delivered = sum(({ feed }) => feed.deliveredPieces);
     const skipped = sum(({ feed, unusedSkipped }) => feed.skippedPieces - unusedSkipped);
-    const stalled = sum(({ feed }) => feed.stalledMs) / (PIECE_BYTES / this.bytesPerS * 1000);
+    const stalled = sum(({ feed }) => feed.stalledMs) / (PIECE_BYTES / this.#bytesPerS * 1000);
     const fromSource = sum(({ host }) => host.node.counters.fromSourceBytes);
     const fromViewers = sum(({ host }) => host.node.counters.fromViewersBytes);
     const received = fromSource + fromViewers;
     const sent = new SentMessages();
-    for (const { host } of [...this.viewers, ...this.left]) sent.addAll(host.sent);
-    const viewerS = this.viewerTicks * TICK_MS / 1000;
+    for (const { host } of [...this.#viewers, ...this.#left]) sent.addAll(host.sent);
+    const viewerS = this.#viewerTicks * TICK_MS / 1000;
     const joins = all.filter(({ startedMs }) => startedMs !== null).map(({ startedMs, host }) =>
       startedMs! - host.bornMs
     );
-    const recoveries = this.viewers.flatMap(({ recoveredMs }) => (recoveredMs === null ? [] : [recoveredMs]));
+    const recoveries = this.#viewers.flatMap(({ recoveredMs }) => (recoveredMs === null ? [] : [recoveredMs]));
     return {
-      name: this.scenario.name,
-      viewers: this.scenario.viewers,
-      joined: this.viewers.filter(({ startedMs }) => startedMs !== null).length,
-      never: this.viewers.filter(({ startedMs, host }) => {
-        return startedMs === null && isHonest(host) && this.queue.nowMs - host.bornMs > NEVER_MS;
+      name: this.#scenario.name,
+      viewers: this.#scenario.viewers,
+      joined: this.#viewers.filter(({ startedMs }) => startedMs !== null).length,
+      never: this.#viewers.filter(({ startedMs, host }) => {
+        return startedMs === null && isHonest(host) && this.#queue.nowMs - host.bornMs > NEVER_MS;
       }).length,
-      lagP50S: percentile(this.lags, 0.5) / 1000,
-      lagP95S: percentile(this.lags, 0.95) / 1000,
-      givenLagP50S: percentile(this.givenLags, 0.5) / 1000,
-      givenLagP95S: percentile(this.givenLags, 0.95) / 1000,
+      lagP50S: percentile(this.#lags, 0.5) / 1000,
+      lagP95S: percentile(this.#lags, 0.95) / 1000,
+      givenLagP50S: percentile(this.#givenLags, 0.5) / 1000,
+      givenLagP95S: percentile(this.#givenLags, 0.95) / 1000,
       continuity: delivered / (delivered + skipped + stalled),
       viewerShare: fromViewers / received,
       duplicateShare: sum(({ host }) => host.node.counters.duplicateBytes) / received,
@@ -344,11 +344,11 @@ export class LiveSimulation {
       messagesPerS: sent.count / viewerS,
       controlBytesPerS: sent.bytes / viewerS,
       controlShares: sent.shares,
-      badBytesDelivered: this.badBytes,
+      badBytesDelivered: this.#badBytes,
       recoveryP95S: recoveries.length === 0 ? null : percentile(recoveries, 0.95) / 1000,
-      gapP95S: this.scenario.silentDeath === undefined
+      gapP95S: this.#scenario.silentDeath === undefined
         ? null
-        : percentile(this.viewers.map(({ gapMs }) => gapMs), 0.95) / 1000,
+        : percentile(this.#viewers.map(({ gapMs }) => gapMs), 0.95) / 1000,
       viewerSeconds: viewerS,
       shed: sum(({ host }) => host.node.uploader.shedCount),
     };

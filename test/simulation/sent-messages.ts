@@ -24,12 +24,12 @@ export type MessageName = typeof MESSAGE_NAMES[number] | "request" | "cancel" | 
 
 /** Messages of one member or of many, by kind. */
 export class SentMessages {
-  private readonly kinds = new Map<MessageName, { count: number; bytes: number }>();
+  readonly #kinds = new Map<MessageName, { count: number; bytes: number }>();
 
   /** A message of `bytes`, its length prefix included, was sent. */
   add(name: MessageName, bytes: number, count = 1): void {
-    const kind = this.kinds.get(name);
-    if (kind === undefined) this.kinds.set(name, { count, bytes });
+    const kind = this.#kinds.get(name);
+    if (kind === undefined) this.#kinds.set(name, { count, bytes });
     else {
       kind.count += count;
       kind.bytes += bytes;
@@ -38,20 +38,22 @@ export class SentMessages {
 
   /** Adds what `other` has sent. */
   addAll(other: SentMessages): void {
-    for (const [name, { count, bytes }] of other.kinds) this.add(name, bytes, count);
+    for (const [name, { count, bytes }] of other.#kinds) this.add(name, bytes, count);
   }
 
   get count(): number {
-    return [...this.kinds.values()].reduce((sum, { count }) => sum + count, 0);
+    return [...this.#kinds.values()].reduce((sum, { count }) => sum + count, 0);
   }
 
   get bytes(): number {
-    return [...this.kinds.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+    return [...this.#kinds.values()].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   /** Share of each kind in the bytes, the largest first. */
   get shares(): { readonly name: MessageName; readonly share: number }[] {
     const all = this.bytes;
-    return [...this.kinds].map(([name, { bytes }]) => ({ name, share: bytes / all })).sort((a, b) => b.share - a.share);
+    return [...this.#kinds].map(([name, { bytes }]) => ({ name, share: bytes / all })).sort((a, b) =>
+      b.share - a.share
+    );
   }
 }

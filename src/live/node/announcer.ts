@@ -10,27 +10,27 @@ import type { Uploader } from "./uploader.ts";
 
 /** Sends WINDOW, HEADER and PLACE to the neighbours of one member. */
 export class Announcer {
-  private readonly view: NodeView;
-  private readonly uploader: Uploader;
-  private readonly parents: Parents;
-  private readonly children: Children;
+  readonly #view: NodeView;
+  readonly #uploader: Uploader;
+  readonly #parents: Parents;
+  readonly #children: Children;
   /** Substreams that came from the source at the last check. */
-  private fedMask = 0;
+  #fedMask = 0;
 
   constructor(view: NodeView, uploader: Uploader, parents: Parents, children: Children) {
-    this.view = view;
-    this.uploader = uploader;
-    this.parents = parents;
-    this.children = children;
+    this.#view = view;
+    this.#uploader = uploader;
+    this.#parents = parents;
+    this.#children = children;
   }
 
   /** Reports to everybody what has changed, each at most as often as `POLICY.windowIntervalMs` says. */
   tick(nowMs: number): void {
     this.warn(nowMs);
-    const place = this.place(nowMs);
-    for (const peer of this.view.peers) {
-      this.announce(peer, nowMs);
-      this.announcePlace(peer, place, nowMs);
+    const place = this.#place(nowMs);
+    for (const peer of this.#view.peers) {
+      this.#announce(peer, nowMs);
+      this.#announcePlace(peer, place, nowMs);
     }
   }
 
@@ -39,19 +39,19 @@ export class Announcer {
    * would start.
    */
   introduce(peer: LivePeer, nowMs: number): void {
-    this.sendWindow(peer);
-    this.sendHeaders(peer);
-    this.announcePlace(peer, this.place(nowMs), nowMs);
+    this.#sendWindow(peer);
+    this.#sendHeaders(peer);
+    this.#announcePlace(peer, this.#place(nowMs), nowMs);
   }
 
   /** Sends `peer` our PLACE at once, if it has changed. */
   answer(peer: LivePeer, nowMs: number): void {
-    const place = this.placeFor(peer, this.place(nowMs));
-    if (peer.placeSent === null || !samePlace(place, peer.placeSent)) this.tellPlace(peer, place, nowMs);
+    const place = this.#placeFor(peer, this.#place(nowMs));
+    if (peer.placeSent === null || !samePlace(place, peer.placeSent)) this.#tellPlace(peer, place, nowMs);
   }
 
-  private sendHeaders(peer: LivePeer): void {
-    const { window } = this.view;
+  #sendHeaders(peer: LivePeer): void {
+    const { window } = this.#view;
     // While the first piece of a group is still on its way to us, a newcomer can fetch it from others.
     const start = window.accessPoint(POLICY.joinBehindMs) ?? window.accessHeader(POLICY.joinBehindMs) ??
       window.accessHeader(0);
@@ -60,27 +60,29 @@ export class Announcer {
     }
   }
 
-  private sendWindow(peer: LivePeer): void {
-    peer.windowVersion = this.view.window.version;
-    peer.sendEncoded(this.view.window.encodedMessage());
+  #sendWindow(peer: LivePeer): void {
+    peer.windowVersion = this.#view.window.version;
+    peer.sendEncoded(this.#view.window.encodedMessage());
   }
 
-  private announce(peer: LivePeer, nowMs: number): void {
-    const { window } = this.view;
+  #announce(peer: LivePeer, nowMs: number): void {
+    const { window } = this.#view;
     if (peer.windowVersion === window.version) return;
     if (nowMs - peer.windowSentMs < POLICY.windowIntervalMs) return;
     const isNewcomer = peer.window === null || windowNewest(peer.window) < peer.window.base;
-    if (isNewcomer) this.sendHeaders(peer);
+    if (isNewcomer) this.#sendHeaders(peer);
     else if (!window.hasNewFor(peer.window!, peer.windowVersion)) {
       const spokeMs = Math.max(peer.windowSentMs, peer.placeSentMs, peer.flight.markedMs);
       if (nowMs - spokeMs < POLICY.sparseWindowMs) return;
     }
     peer.windowSentMs = nowMs;
-    this.sendWindow(peer);
+    this.#sendWindow(peer);
   }
 
-  private place(nowMs: number): Place {
-    const { view, uploader, parents } = this;
+  #place(nowMs: number): Place {
+    const view = this.#view;
+    const uploader = this.#uploader;
+    const parents = this.#parents;
     const up = uploader.toldBytesPerS;
     const { step } = uploader;
     const depths = new Uint8Array(view.substreams);
@@ -89,34 +91,34 @@ export class Announcer {
     for (let substream = 0; substream < depths.length; substream++) {
       const depth = view.isSource ? 0 : parents.depth(substream);
       depths[substream] = Math.min(UNFED, depth + step);
-      bars[substream] = this.children.bar(substream, nowMs);
+      bars[substream] = this.#children.bar(substream, nowMs);
       extendPath(paths, parents.path(substream), substream, view.mark);
     }
     return { upBytesPerS: up === null ? null : Math.round(up), depths, bars, paths };
   }
 
   /** `place` as reported to `peer`: a source puts that neighbour's tag into the paths. */
-  private placeFor(peer: LivePeer, place: Place): Place {
-    const tag = this.children.atSource?.tagOf(peer) ?? null;
+  #placeFor(peer: LivePeer, place: Place): Place {
+    const tag = this.#children.atSource?.tagOf(peer) ?? null;
     if (tag === null) return place;
-    const paths = emptyPaths(this.view.substreams);
-    for (let substream = 0; substream < this.view.substreams; substream++) extendPath(paths, null, substream, tag);
+    const paths = emptyPaths(this.#view.substreams);
+    for (let substream = 0; substream < this.#view.substreams; substream++) extendPath(paths, null, substream, tag);
     return { ...place, paths };
   }
 
-  private announcePlace(peer: LivePeer, base: Place, nowMs: number): void {
+  #announcePlace(peer: LivePeer, base: Place, nowMs: number): void {
     const { placeSent } = peer;
-    const place = this.placeFor(peer, base);
+    const place = this.#placeFor(peer, base);
     if (placeSent !== null) {
       const isSmall = isSmallChange(place, placeSent);
       const smallMs = peer.pushMask === 0 ? POLICY.idlePlaceMs : POLICY.childPlaceMs;
       if (nowMs - peer.placeSentMs < (isSmall ? smallMs : POLICY.windowIntervalMs)) return;
       if (isSmall && samePlace(place, placeSent) && changedPaths(place, placeSent) === 0) return;
     }
-    this.tellPlace(peer, place, nowMs);
+    this.#tellPlace(peer, place, nowMs);
   }
 
-  private tellPlace(peer: LivePeer, place: Place, nowMs: number): void {
+  #tellPlace(peer: LivePeer, place: Place, nowMs: number): void {
     const pathMask = changedPaths(place, peer.placeSent);
     peer.placeSent = place;
     peer.placeSentMs = nowMs;
@@ -127,14 +129,14 @@ export class Announcer {
    * Reports to children at once when a substream ceases to reach us, or reaches us again: they choose parents by that.
    */
   warn(nowMs: number): void {
-    const { view } = this;
+    const view = this.#view;
     if (view.isSource) return;
     let fed = 0;
-    for (let s = 0; s < view.substreams; s++) if (this.parents.depth(s) !== UNFED) fed |= 1 << s;
-    const changed = this.fedMask ^ fed;
-    this.fedMask = fed;
+    for (let s = 0; s < view.substreams; s++) if (this.#parents.depth(s) !== UNFED) fed |= 1 << s;
+    const changed = this.#fedMask ^ fed;
+    this.#fedMask = fed;
     if (changed === 0) return;
-    const place = this.place(nowMs);
-    for (const peer of view.peers) if ((peer.pushMask & changed) !== 0) this.tellPlace(peer, place, nowMs);
+    const place = this.#place(nowMs);
+    for (const peer of view.peers) if ((peer.pushMask & changed) !== 0) this.#tellPlace(peer, place, nowMs);
   }
 }

@@ -44,10 +44,10 @@ export class Branch {
   readonly substream: number;
   /** Its bit in masks. */
   readonly bit: number;
-  private readonly view: NodeView;
+  readonly #view: NodeView;
 
   constructor(view: NodeView, substream: number) {
-    this.view = view;
+    this.#view = view;
     this.substream = substream;
     this.bit = 1 << substream;
   }
@@ -57,7 +57,7 @@ export class Branch {
    */
   get depth(): number {
     if (this.parent === null) return UNFED;
-    const isBelieved = this.isProven ? !this.isStarved : this.view.now() - this.sinceMs <= POLICY.hopefulMs;
+    const isBelieved = this.isProven ? !this.#isStarved : this.#view.now() - this.sinceMs <= POLICY.hopefulMs;
     if (!isBelieved) return UNFED;
     const depth = depthAt(this.parent, this.substream);
     return depth > MAX_DEPTH ? UNFED : depth;
@@ -70,8 +70,8 @@ export class Branch {
   }
 
   /** True when the parent has brought nothing for so long that it must have missed blocks of the substream. */
-  private get isStarved(): boolean {
-    const { window, blocksPerPiece, substreams, rate } = this.view;
+  get #isStarved(): boolean {
+    const { window, blocksPerPiece, substreams, rate } = this.#view;
     const newest = window.newest?.seq ?? 0;
     const perBlock = Math.ceil(substreams / blocksPerPiece);
     return newest - this.broughtSeq > rate.pieces(POLICY.starvedMs, 2) + perBlock;
@@ -82,7 +82,7 @@ export class Branch {
    * too.
    */
   adopt(peer: LivePeer, fromSeq: number, nowMs: number): void {
-    this.setParent(peer, nowMs);
+    this.#setParent(peer, nowMs);
     this.fromSeq = fromSeq;
   }
 
@@ -95,25 +95,25 @@ export class Branch {
     if (isParent || isNext) this.broughtSeq = Math.max(this.broughtSeq, seq);
     if (isParent) this.isProven = true;
     if (this.former?.peer === peer && seq >= this.former.untilSeq) this.leaveFormer();
-    else if (isNext) this.handOver(peer, seq, nowMs);
+    else if (isNext) this.#handOver(peer, seq, nowMs);
     return isParent;
   }
 
   /** `peer`, asked to replace the parent, begins to deliver with piece `seq`. */
-  private handOver(peer: LivePeer, seq: number, nowMs: number): void {
+  #handOver(peer: LivePeer, seq: number, nowMs: number): void {
     this.leaveFormer();
     this.former = this.parent && { peer: this.parent, untilSeq: seq, sinceMs: nowMs };
     this.next = null;
-    this.setParent(peer, nowMs);
+    this.#setParent(peer, nowMs);
     this.isProven = true;
     this.fromSeq = seq + 1;
-    if (!lacksBefore(this.view, this.substream, seq)) this.leaveFormer();
+    if (!lacksBefore(this.#view, this.substream, seq)) this.leaveFormer();
   }
 
   /** Lets the parent go without a message; the peer asked to replace it takes its place. */
   release(nowMs: number): void {
     if (this.parent !== null) this.parent.parentMask &= ~this.bit;
-    this.setParent(this.next?.peer ?? null, nowMs);
+    this.#setParent(this.next?.peer ?? null, nowMs);
     this.next = null;
   }
 
@@ -151,11 +151,11 @@ export class Branch {
   /** A parent that stopped delivering, but still says that the substream reaches it, is not asked again soon. */
   blame(nowMs: number): void {
     const { parent } = this;
-    if (parent === null || !this.isProven || !this.isStarved) return;
+    if (parent === null || !this.isProven || !this.#isStarved) return;
     if (depthAt(parent, this.substream) <= MAX_DEPTH && nowMs >= parent.barrenUntilMs) noteBarren(parent, nowMs);
   }
 
-  private setParent(peer: LivePeer | null, nowMs: number): void {
+  #setParent(peer: LivePeer | null, nowMs: number): void {
     this.parent = peer;
     this.isProven = false;
     this.noticeUntilMs = null;

@@ -26,46 +26,46 @@ export interface Admission {
 
 /** Our children. */
 export class Children {
-  private readonly view: NodeView;
-  private readonly uploader: Uploader;
-  private readonly parents: Parents;
+  readonly #view: NodeView;
+  readonly #uploader: Uploader;
+  readonly #parents: Parents;
   /** The rules of a source; null for a viewer. */
   readonly atSource: SourcePlaces | null;
-  private readonly counts: number[];
-  private droppedMs = -Infinity;
+  readonly #counts: number[];
+  #droppedMs = -Infinity;
   /** Subscriptions in all. */
   total = 0;
 
   constructor(view: NodeView, uploader: Uploader, parents: Parents) {
-    this.view = view;
-    this.uploader = uploader;
-    this.parents = parents;
-    this.counts = new Array<number>(view.substreams).fill(0);
+    this.#view = view;
+    this.#uploader = uploader;
+    this.#parents = parents;
+    this.#counts = new Array<number>(view.substreams).fill(0);
     this.atSource = !view.isSource ? null : new SourcePlaces({
       substreams: view.substreams,
       random: view.random,
       peers: () => view.peers,
-      upOf: (peer) => this.upOf(peer),
+      upOf: (peer) => this.#upOf(peer),
       pushDelayMs: () => uploader.pushDelayMs,
       leastUpBytesPerS: () => POLICY.parentUplinkShare * view.rate.bytesPerS,
     });
   }
 
   /** True when blocks of `substream` come from the source. A parent that gets none would only close a circle. */
-  private isFed(substream: number): boolean {
-    return this.view.isSource || this.parents.depth(substream) !== UNFED;
+  #isFed(substream: number): boolean {
+    return this.#view.isSource || this.#parents.depth(substream) !== UNFED;
   }
 
   /** Subscriptions to `substream`. */
   count(substream: number): number {
-    return this.counts[substream]!;
+    return this.#counts[substream]!;
   }
 
   /** Takes `peer` as a child of the substreams of `mask` that there is room for; returns those accepted. */
   accept(peer: LivePeer, mask: number, nowMs: number): Admission {
     let accepted = 0;
     const displaced: [LivePeer, number][] = [];
-    for (let substream = 0; substream < this.view.substreams; substream++) {
+    for (let substream = 0; substream < this.#view.substreams; substream++) {
       const bit = 1 << substream;
       if ((mask & bit) === 0) continue;
       if ((peer.childMask & bit) !== 0) {
@@ -73,27 +73,27 @@ export class Children {
         continue;
       }
       // Two peers that push each other the same substream would both wait.
-      if ((peer.parentMask & bit) !== 0 || !this.isFed(substream) || this.isDeadEnd(peer, substream)) continue;
-      if (!this.hasRoom(substream)) {
-        const entry = this.entry(peer, substream, nowMs);
-        if (entry === null || this.isOneSided(peer, substream, entry.isTrial ? null : entry.victim)) continue;
+      if ((peer.parentMask & bit) !== 0 || !this.#isFed(substream) || this.#isDeadEnd(peer, substream)) continue;
+      if (!this.#hasRoom(substream)) {
+        const entry = this.#entry(peer, substream, nowMs);
+        if (entry === null || this.#isOneSided(peer, substream, entry.isTrial ? null : entry.victim)) continue;
         if (entry.isTrial) this.atSource!.tried(peer, substream);
         else {
-          this.giveNotice(entry.victim, 1 << entry.from, nowMs);
+          this.#giveNotice(entry.victim, 1 << entry.from, nowMs);
           displaced.push([entry.victim, 1 << entry.from]);
         }
-      } else if (this.isOneSided(peer, substream, null)) continue;
+      } else if (this.#isOneSided(peer, substream, null)) continue;
       peer.childMask |= bit;
       peer.noticeMask &= ~bit;
       peer.childSinceMs[substream] = nowMs;
-      this.counts[substream]!++;
+      this.#counts[substream]!++;
       this.total++;
       accepted |= bit;
     }
     return { accepted, displaced };
   }
 
-  private isOneSided(peer: LivePeer, substream: number, victim: LivePeer | null): boolean {
+  #isOneSided(peer: LivePeer, substream: number, victim: LivePeer | null): boolean {
     return this.atSource?.isOneSided(peer, substream, victim) ?? false;
   }
 
@@ -101,73 +101,75 @@ export class Children {
    * How `peer` can have a place when there is no room: on trial, or in the place that another child has in `from`; null
    * when it can't.
    */
-  private entry(peer: LivePeer, substream: number, nowMs: number): Entry & { from: number } | null {
-    const overfull = this.overfull(substream);
+  #entry(peer: LivePeer, substream: number, nowMs: number): Entry & { from: number } | null {
+    const overfull = this.#overfull(substream);
     const from = overfull ?? substream;
-    if (this.atSource !== null && (overfull === null || this.counts[substream] !== 0)) {
+    if (this.atSource !== null && (overfull === null || this.#counts[substream] !== 0)) {
       const entry = this.atSource.entry(peer, substream, nowMs);
       return entry === null ? null : { ...entry, from: substream };
     }
     // A tree that has no child here has no time to lose: ignore tenure and the queue.
-    const urgent = overfull !== null && this.counts[substream] === 0;
-    const victim = this.weakest(from, urgent ? Infinity : this.upOf(peer), nowMs, urgent);
-    if (victim === null || (from === substream && POLICY.strongerBy * this.upOf(victim) > this.upOf(peer))) return null;
+    const urgent = overfull !== null && this.#counts[substream] === 0;
+    const victim = this.#weakest(from, urgent ? Infinity : this.#upOf(peer), nowMs, urgent);
+    if (victim === null || (from === substream && POLICY.strongerBy * this.#upOf(victim) > this.#upOf(peer))) {
+      return null;
+    }
     return { isTrial: false, victim, from };
   }
 
   /** Uplink that a new child of `substream` needs, in eighths of the bitrate: see `Place`. */
   bar(substream: number, nowMs: number): number {
-    if (!this.isFed(substream)) return CLOSED;
-    if (this.hasRoom(substream)) return 0;
-    if (this.overfull(substream) !== null) return NEEDY;
+    if (!this.#isFed(substream)) return CLOSED;
+    if (this.#hasRoom(substream)) return 0;
+    if (this.#overfull(substream) !== null) return NEEDY;
     if (this.atSource !== null) {
       const up = this.atSource.leastUpFor(substream, nowMs);
-      return up === Infinity ? CLOSED : Math.max(NEEDY + 1, eighths(up, this.view.rate.bytesPerS));
+      return up === Infinity ? CLOSED : Math.max(NEEDY + 1, eighths(up, this.#view.rate.bytesPerS));
     }
-    const weakest = this.weakest(substream, Infinity, nowMs);
+    const weakest = this.#weakest(substream, Infinity, nowMs);
     return weakest === null
       ? CLOSED
-      : Math.max(NEEDY + 1, eighths(POLICY.strongerBy * this.upOf(weakest), this.view.rate.bytesPerS));
+      : Math.max(NEEDY + 1, eighths(POLICY.strongerBy * this.#upOf(weakest), this.#view.rate.bytesPerS));
   }
 
   /**
    * The child of this substream that can pass on least; it makes room for a peer that can pass on more. A child that
    * has just come does not, unless the peer has `manyTimes` its uplink.
    */
-  private weakest(substream: number, upBytesPerS: number, nowMs: number, urgent = false): LivePeer | null {
+  #weakest(substream: number, upBytesPerS: number, nowMs: number, urgent = false): LivePeer | null {
     // A displaced child is served for a while beside its successor, which would lengthen a queue that is already there.
-    if (this.uploader.pushDelayMs > POLICY.displaceBelowMs && !urgent) return null;
+    if (this.#uploader.pushDelayMs > POLICY.displaceBelowMs && !urgent) return null;
     let found: LivePeer | null = null;
-    for (const child of this.view.peers) {
+    for (const child of this.#view.peers) {
       if ((child.childMask & (1 << substream)) === 0) continue;
-      const up = this.upOf(child);
+      const up = this.#upOf(child);
       const isNew = nowMs - child.childSinceMs[substream]! < POLICY.tenureMs;
       if (isNew && POLICY.manyTimes * up > upBytesPerS) continue;
-      if (found === null || up < this.upOf(found)) found = child;
+      if (found === null || up < this.#upOf(found)) found = child;
     }
     return found;
   }
 
   /** The source's only child of a substream has to pass it on, if any candidate can. */
-  private isDeadEnd(peer: LivePeer, substream: number): boolean {
-    if (!this.view.isSource || this.counts[substream] !== 0) return false;
-    const leastUp = POLICY.parentUplinkShare * this.view.rate.bytesPerS;
-    if (this.upOf(peer) >= leastUp) return false;
-    for (const other of this.view.peers) if (this.upOf(other) >= leastUp) return true;
+  #isDeadEnd(peer: LivePeer, substream: number): boolean {
+    if (!this.#view.isSource || this.#counts[substream] !== 0) return false;
+    const leastUp = POLICY.parentUplinkShare * this.#view.rate.bytesPerS;
+    if (this.#upOf(peer) >= leastUp) return false;
+    for (const other of this.#view.peers) if (this.#upOf(other) >= leastUp) return true;
     return false;
   }
 
   /** Uplink of `peer` as far as it is believed: nobody is worth more than `POLICY.believedUp` streams. */
-  private upOf(peer: LivePeer): number {
-    const bytesPerS = this.view.rate.bytesPerS;
+  #upOf(peer: LivePeer): number {
+    const bytesPerS = this.#view.rate.bytesPerS;
     return Math.min(peer.upBytesPerS ?? bytesPerS / 2, POLICY.believedUp * bytesPerS);
   }
 
   /** `peer` loses its place, but is served until it has found another. */
-  private giveNotice(peer: LivePeer, mask: number, nowMs: number): void {
+  #giveNotice(peer: LivePeer, mask: number, nowMs: number): void {
     const had = peer.childMask;
     this.drop(peer, mask);
-    for (let substream = 0; substream < this.view.substreams; substream++) {
+    for (let substream = 0; substream < this.#view.substreams; substream++) {
       const bit = 1 << substream;
       if ((mask & had & bit) !== 0 && nowMs - peer.childSinceMs[substream]! >= POLICY.noticeMs) peer.noticeMask |= bit;
     }
@@ -179,13 +181,13 @@ export class Children {
    * with the masks of these.
    */
   tick(nowMs: number): [LivePeer, number][] {
-    for (const peer of this.view.peers) if (nowMs >= peer.noticeUntilMs) peer.noticeMask = 0;
+    for (const peer of this.#view.peers) if (nowMs >= peer.noticeUntilMs) peer.noticeMask = 0;
     const lost: [LivePeer, number][] = [];
     if (this.atSource === null) return lost;
     const { won, failed } = this.atSource.tick(nowMs);
     for (const [, substream, weakest] of won) {
-      if (this.total <= this.slots || weakest === null) continue;
-      this.giveNotice(weakest, 1 << substream, nowMs);
+      if (this.total <= this.#slots || weakest === null) continue;
+      this.#giveNotice(weakest, 1 << substream, nowMs);
       lost.push([weakest, 1 << substream]);
     }
     for (const [peer, substream] of failed) {
@@ -199,11 +201,11 @@ export class Children {
   drop(peer: LivePeer, mask: number): void {
     peer.noticeMask &= ~mask;
     this.atSource?.left(peer, mask);
-    for (let substream = 0; substream < this.view.substreams; substream++) {
+    for (let substream = 0; substream < this.#view.substreams; substream++) {
       const bit = 1 << substream;
       if ((peer.childMask & mask & bit) === 0) continue;
       peer.childMask &= ~bit;
-      this.counts[substream]!--;
+      this.#counts[substream]!--;
       this.total--;
     }
   }
@@ -213,17 +215,17 @@ export class Children {
    * effect, since each moves a whole branch.
    */
   excess(nowMs: number): [LivePeer, number][] {
-    const perSubstream = this.view.rate.bytesPerS / this.view.substreams;
+    const perSubstream = this.#view.rate.bytesPerS / this.#view.substreams;
     // Beyond the rate of the stream an existing queue has to drain.
-    const isFull = this.uploader.isMeasured && this.uploader.pushDelayMs > POLICY.drainAboveMs;
-    const carried = isFull ? this.slots * perSubstream : this.uploader.uplinkBytesPerS;
+    const isFull = this.#uploader.isMeasured && this.#uploader.pushDelayMs > POLICY.drainAboveMs;
+    const carried = isFull ? this.#slots * perSubstream : this.#uploader.uplinkBytesPerS;
     const spare = carried - this.total * perSubstream;
-    if (spare >= 0 || this.total === 0 || nowMs - this.droppedMs < EXCESS_MS) return [];
-    this.droppedMs = nowMs;
+    if (spare >= 0 || this.total === 0 || nowMs - this.#droppedMs < EXCESS_MS) return [];
+    this.#droppedMs = nowMs;
     let count = Math.ceil(-spare / perSubstream);
     const dropped: [LivePeer, number][] = [];
     // The newest children lose the least.
-    for (const peer of [...this.view.peers].reverse()) {
+    for (const peer of [...this.#view.peers].reverse()) {
       let mask = 0;
       for (let bit = 1; bit < 256 && count > 0; bit <<= 1) {
         if ((peer.childMask & bit) === 0) continue;
@@ -231,67 +233,68 @@ export class Children {
         count--;
       }
       if (mask === 0) continue;
-      this.giveNotice(peer, mask, nowMs);
+      this.#giveNotice(peer, mask, nowMs);
       dropped.push([peer, mask]);
     }
     return dropped;
   }
 
   /** Subscriptions that the uplink carries. */
-  private get slots(): number {
-    const uplink = this.uploader.uplinkBytesPerS;
-    if (!this.uploader.isMeasured) return uplink > 0 ? this.slotsUnmeasured : 0;
+  get #slots(): number {
+    const uplink = this.#uploader.uplinkBytesPerS;
+    if (!this.#uploader.isMeasured) return uplink > 0 ? this.#slotsUnmeasured : 0;
     // A slow uplink delays each block of a whole branch by seconds; it is more useful for serving requests.
-    if (uplink < this.view.rate.bytesPerS * POLICY.parentUplinkShare) return 0;
-    const limit = this.view.isSource ? POLICY.sourceLoadLimit : POLICY.loadLimit;
-    return this.slotsOf(uplink * (this.isScarce ? POLICY.scarceLoadLimit : limit));
+    if (uplink < this.#view.rate.bytesPerS * POLICY.parentUplinkShare) return 0;
+    const limit = this.#view.isSource ? POLICY.sourceLoadLimit : POLICY.loadLimit;
+    return this.#slotsOf(uplink * (this.#isScarce ? POLICY.scarceLoadLimit : limit));
   }
 
   /** True when the neighbours and we have hardly more uplink than they need, as far as they report theirs. */
-  private get isScarce(): boolean {
-    const { view, uploader } = this;
+  get #isScarce(): boolean {
+    const view = this.#view;
+    const uploader = this.#uploader;
     let carried = uploader.uplinkBytesPerS;
     let viewers = view.isSource ? 0 : 1;
     for (const peer of view.peers) {
-      carried += this.upOf(peer);
+      carried += this.#upOf(peer);
       if (peer.info.role !== "source") viewers++;
     }
     return POLICY.loadLimit * carried < POLICY.scarceShare * viewers * view.rate.bytesPerS;
   }
 
   /** Subscriptions to take while the uplink was never the limit: more and more, as long as that works. */
-  private get slotsUnmeasured(): number {
-    const shown = this.uploader.shownBytesPerS;
-    const carried = this.uploader.carriedBytesPerS;
-    if (shown === 0 && !this.view.isSource) return POLICY.firstSlots;
-    const most = POLICY.unmeasuredSlots + this.slotsOf(carried);
+  get #slotsUnmeasured(): number {
+    const shown = this.#uploader.shownBytesPerS;
+    const carried = this.#uploader.carriedBytesPerS;
+    if (shown === 0 && !this.#view.isSource) return POLICY.firstSlots;
+    const most = POLICY.unmeasuredSlots + this.#slotsOf(carried);
     if (shown === 0 || shown === Infinity) return most;
-    return Math.min(most, this.slotsOf(Math.max(POLICY.loadLimit * shown, POLICY.carriedGrowth * carried)));
+    return Math.min(most, this.#slotsOf(Math.max(POLICY.loadLimit * shown, POLICY.carriedGrowth * carried)));
   }
 
   /** Subscriptions that fill `bytesPerS`. */
-  private slotsOf(bytesPerS: number): number {
-    return Math.floor(bytesPerS * this.view.substreams / this.view.rate.bytesPerS);
+  #slotsOf(bytesPerS: number): number {
+    return Math.floor(bytesPerS * this.#view.substreams / this.#view.rate.bytesPerS);
   }
 
   /** True when it would take more children than it has. */
   get hasPlaces(): boolean {
-    return this.total < this.slots;
+    return this.total < this.#slots;
   }
 
-  private hasRoom(substream: number): boolean {
+  #hasRoom(substream: number): boolean {
     if (!this.hasPlaces) return false;
     // The source feeds each tree before any gets a second branch.
-    return !this.view.isSource || this.counts[substream]! <= Math.min(...this.counts);
+    return !this.#view.isSource || this.#counts[substream]! <= Math.min(...this.#counts);
   }
 
   /**
    * The substream with the most children, when it has three times as many as `substream`: it gives one of them up.
    * Otherwise a tree dies or stays thin if all the uplink of its few members near the source is taken by other trees.
    */
-  private overfull(substream: number): number | null {
-    if (this.slots === 0) return null;
-    const most = this.counts.indexOf(Math.max(...this.counts));
-    return this.counts[most]! >= Math.max(2, 3 * this.counts[substream]!) ? most : null;
+  #overfull(substream: number): number | null {
+    if (this.#slots === 0) return null;
+    const most = this.#counts.indexOf(Math.max(...this.#counts));
+    return this.#counts[most]! >= Math.max(2, 3 * this.#counts[substream]!) ? most : null;
   }
 }

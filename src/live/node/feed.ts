@@ -27,29 +27,29 @@ export interface Holder {
  * Pieces that nobody can deliver any more are skipped without waiting: the broadcaster was away and has lost them.
  */
 export class LiveFeed {
-  private readonly window: PieceWindow;
-  private readonly neighbours: Iterable<Holder>;
-  private nextSeq: number | null = null;
+  readonly #window: PieceWindow;
+  readonly #neighbours: Iterable<Holder>;
+  #nextSeq: number | null = null;
   /** Random access point at which it hopes to begin; null before one is known. */
-  private hope: PieceHeader | null = null;
+  #hope: PieceHeader | null = null;
   /** How far behind the edge the hope is given up. It grows each time, so that the reader does begin at some point. */
-  private holdMs: number = POLICY.startHoldMs;
-  private epoch = -1;
+  #holdMs: number = POLICY.startHoldMs;
+  #epoch = -1;
   /** Capture time minus monotonic time. */
-  private offsetMs = 0;
+  #offsetMs = 0;
   /** Capture time minus monotonic time of the piece that came soonest: where the edge is. */
-  private edgeOffsetMs = -Infinity;
+  #edgeOffsetMs = -Infinity;
   /** Monotonic ms at which the piece given out last is due. */
-  private shownMs = 0;
+  #shownMs = 0;
   /** The next piece was missing when it was due: the player has nothing to show. */
-  private dry = false;
+  #dry = false;
   /** The missing piece is also lost: waiting for it would put the player too far behind the edge. */
-  private gap = false;
-  private gapBefore = false;
+  #gap = false;
+  #gapBefore = false;
   /** Capture time of the piece given out last. */
-  private givenMs = 0;
+  #givenMs = 0;
   /** The piece after a gap with which its broadcaster returned, and monotonic ms since when it is known. */
-  private comeback: { readonly seq: number; readonly sinceMs: number } | null = null;
+  #comeback: { readonly seq: number; readonly sinceMs: number } | null = null;
   /** Pieces given out and skipped so far. */
   deliveredPieces = 0;
   skippedPieces = 0;
@@ -63,17 +63,17 @@ export class LiveFeed {
    * which may bring what is missing.
    */
   constructor(window: PieceWindow, neighbours: Iterable<Holder>) {
-    this.window = window;
-    this.neighbours = neighbours;
+    this.#window = window;
+    this.#neighbours = neighbours;
   }
 
   get started(): boolean {
-    return this.nextSeq !== null;
+    return this.#nextSeq !== null;
   }
 
   /** Sequence number given out next; null before the start. */
   get position(): number | null {
-    return this.nextSeq;
+    return this.#nextSeq;
   }
 
   /**
@@ -82,45 +82,46 @@ export class LiveFeed {
    * pushes.
    */
   get oldestWanted(): number {
-    if (this.nextSeq !== null) return this.nextSeq;
-    const { window, hope } = this;
+    if (this.#nextSeq !== null) return this.#nextSeq;
+    const window = this.#window;
+    const hope = this.#hope;
     const edge = window.newest;
     if (edge === null) return window.base;
     const isKept = hope !== null && hope.epoch === edge.epoch && hope.seq >= window.base &&
-      edge.timestampMs - hope.timestampMs <= this.holdMs;
+      edge.timestampMs - hope.timestampMs <= this.#holdMs;
     if (isKept) return hope.seq;
-    this.hope = window.accessHeader(POLICY.joinBehindMs);
-    if (hope !== null && hope !== this.hope) {
-      this.holdMs = Math.min(POLICY.startHoldMaxMs, this.holdMs + POLICY.startHoldStepMs);
+    this.#hope = window.accessHeader(POLICY.joinBehindMs);
+    if (hope !== null && hope !== this.#hope) {
+      this.#holdMs = Math.min(POLICY.startHoldMaxMs, this.#holdMs + POLICY.startHoldStepMs);
     }
-    return this.hope?.seq ?? window.base;
+    return this.#hope?.seq ?? window.base;
   }
 
   /** How far playing is behind the capture time `edgeMs`, ms; null before the start. */
   lagMs(edgeMs: number, nowMs: number): number | null {
-    return this.nextSeq === null ? null : edgeMs - (nowMs + this.offsetMs);
+    return this.#nextSeq === null ? null : edgeMs - (nowMs + this.#offsetMs);
   }
 
   /** Monotonic ms at which `header` is due; only after the start. */
   dueMs(header: PieceHeader): number {
-    return header.timestampMs - this.offsetMs;
+    return header.timestampMs - this.#offsetMs;
   }
 
   /** Pieces that can be given out now, in order. */
   take(nowMs: number): FeedPiece[] {
     const out: FeedPiece[] = [];
-    const newest = this.window.newest;
-    if (this.epoch !== -1 && this.window.epoch !== this.epoch) this.restart();
-    if (this.nextSeq === null && !this.start(nowMs)) return out;
-    if (newest !== null) this.edgeOffsetMs = Math.max(this.edgeOffsetMs, newest.timestampMs - nowMs);
+    const newest = this.#window.newest;
+    if (this.#epoch !== -1 && this.#window.epoch !== this.#epoch) this.#restart();
+    if (this.#nextSeq === null && !this.#start(nowMs)) return out;
+    if (newest !== null) this.#edgeOffsetMs = Math.max(this.#edgeOffsetMs, newest.timestampMs - nowMs);
     while (!this.ended) {
-      if (this.nextSeq! < this.window.base) this.skipTo(this.window.base);
-      const entry = this.window.get(this.nextSeq!);
-      if (!this.gap && isComplete(entry)) {
-        if (this.dry) this.stall(entry.header, nowMs);
-        this.returned(entry.header, nowMs);
-        this.give(entry, out);
-      } else if (!this.skipGap(entry, nowMs)) break;
+      if (this.#nextSeq! < this.#window.base) this.#skipTo(this.#window.base);
+      const entry = this.#window.get(this.#nextSeq!);
+      if (!this.#gap && isComplete(entry)) {
+        if (this.#dry) this.#stall(entry.header, nowMs);
+        this.#returned(entry.header, nowMs);
+        this.#give(entry, out);
+      } else if (!this.#skipGap(entry, nowMs)) break;
     }
     return out;
   }
@@ -129,33 +130,33 @@ export class LiveFeed {
    * Begins at the newest complete random access point that is far enough behind the edge to last. Points given up as
    * too far behind stay excluded even once complete: the player would remain that far behind for good.
    */
-  private start(nowMs: number): boolean {
-    const newest = this.window.newest;
+  #start(nowMs: number): boolean {
+    const newest = this.#window.newest;
     if (newest === null) return false;
     const hopedSeq = this.oldestWanted;
     let run = newest.seq;
-    for (let seq = newest.seq; seq >= this.window.base; seq--) {
-      const entry = this.window.get(seq);
+    for (let seq = newest.seq; seq >= this.#window.base; seq--) {
+      const entry = this.#window.get(seq);
       if (!isComplete(entry)) {
         run = seq - 1;
         continue;
       }
       if ((entry.header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
       if (seq < hopedSeq && newest.timestampMs - entry.header.timestampMs > POLICY.startBehindMs) break;
-      const last = this.window.get(run)!.header!;
+      const last = this.#window.get(run)!.header!;
       const ended = (last.flags & FLAG_END) !== 0;
-      if (!ended && this.endMs(last) - entry.header.timestampMs < POLICY.startBufferMs) continue;
-      this.nextSeq = seq;
-      this.epoch = newest.epoch;
-      this.offsetMs = entry.header.timestampMs - nowMs;
+      if (!ended && this.#endMs(last) - entry.header.timestampMs < POLICY.startBufferMs) continue;
+      this.#nextSeq = seq;
+      this.#epoch = newest.epoch;
+      this.#offsetMs = entry.header.timestampMs - nowMs;
       return true;
     }
     return false;
   }
 
   /** Capture time at the end of the piece of `header`, which lasted as long as the one before it. */
-  private endMs(header: PieceHeader): number {
-    const before = this.window.get(header.seq - 1)?.header;
+  #endMs(header: PieceHeader): number {
+    const before = this.#window.get(header.seq - 1)?.header;
     return 2 * header.timestampMs - (before?.timestampMs ?? header.timestampMs);
   }
 
@@ -164,45 +165,45 @@ export class LiveFeed {
    * player has these pieces now. If its clock were kept, it would stand still for those hours at the first piece that
    * is lost.
    */
-  private returned(header: PieceHeader, nowMs: number): void {
+  #returned(header: PieceHeader, nowMs: number): void {
     if ((header.flags & FLAG_DISCONTINUITY) === 0) return;
-    const soonestMs = Math.max(nowMs, this.shownMs);
-    if (this.dueMs(header) - soonestMs > POLICY.stallBehindMs) this.offsetMs = header.timestampMs - soonestMs;
+    const soonestMs = Math.max(nowMs, this.#shownMs);
+    if (this.dueMs(header) - soonestMs > POLICY.stallBehindMs) this.#offsetMs = header.timestampMs - soonestMs;
   }
 
-  private give(entry: PieceEntry & { header: PieceHeader }, out: FeedPiece[]): void {
-    const discontinuity = this.gapBefore || (entry.header.flags & FLAG_DISCONTINUITY) !== 0;
-    this.gapBefore = false;
+  #give(entry: PieceEntry & { header: PieceHeader }, out: FeedPiece[]): void {
+    const discontinuity = this.#gapBefore || (entry.header.flags & FLAG_DISCONTINUITY) !== 0;
+    this.#gapBefore = false;
     out.push({ header: entry.header, blocks: entry.blocks as Uint8Array[], discontinuity });
     this.deliveredPieces++;
-    this.givenMs = entry.header.timestampMs;
-    this.shownMs = this.dueMs(entry.header);
-    this.nextSeq = entry.seq + 1;
+    this.#givenMs = entry.header.timestampMs;
+    this.#shownMs = this.dueMs(entry.header);
+    this.#nextSeq = entry.seq + 1;
     if ((entry.header.flags & FLAG_END) !== 0) this.ended = true;
   }
 
   /** A player that has run dry continues from the piece of `header`; its clock is set back by that piece's delay. */
-  private stall(header: PieceHeader, nowMs: number): void {
+  #stall(header: PieceHeader, nowMs: number): void {
     const lateMs = nowMs - this.dueMs(header);
-    this.dry = false;
+    this.#dry = false;
     if (lateMs <= 0) return;
-    this.offsetMs -= lateMs;
+    this.#offsetMs -= lateMs;
     this.stalledMs += lateMs;
   }
 
   /** True when waiting for a late piece leaves the player near enough to the edge. */
-  private mayStall(header: PieceHeader, nowMs: number): boolean {
-    return this.edgeOffsetMs - (header.timestampMs - nowMs) <= POLICY.stallBehindMs;
+  #mayStall(header: PieceHeader, nowMs: number): boolean {
+    return this.#edgeOffsetMs - (header.timestampMs - nowMs) <= POLICY.stallBehindMs;
   }
 
   /**
    * True when a random access point to continue at follows soon after the missing piece. Otherwise giving that piece up gains
    * nothing, or costs more than waiting: with points ten seconds apart the player would lose all up to the next one.
    */
-  private hasAccessSoonAfter(missing: PieceHeader): boolean {
-    const newestSeq = this.window.newest?.seq ?? -1;
-    for (let seq = this.nextSeq! + 1; seq <= newestSeq; seq++) {
-      const header = this.window.get(seq)?.header;
+  #hasAccessSoonAfter(missing: PieceHeader): boolean {
+    const newestSeq = this.#window.newest?.seq ?? -1;
+    for (let seq = this.#nextSeq! + 1; seq <= newestSeq; seq++) {
+      const header = this.#window.get(seq)?.header;
       if (header == null || (header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
       return header.timestampMs - missing.timestampMs <= POLICY.stallBehindMs;
     }
@@ -210,27 +211,27 @@ export class LiveFeed {
   }
 
   /** Skips when the missing piece is due, or lost for good, and there is a place to continue; returns whether it did. */
-  private skipGap(entry: PieceEntry | undefined, nowMs: number): boolean {
-    const newest = this.window.newest;
-    if (newest === null || newest.seq < this.nextSeq!) return false;
-    const header = entry?.header ?? this.headerAfter(this.nextSeq!);
-    this.dry ||= nowMs >= this.dueMs(header);
-    this.gap ||= this.dry && !this.mayStall(header, nowMs) && this.hasAccessSoonAfter(header);
-    const lostUntil = this.lostUntil(newest, nowMs);
-    for (let seq = this.nextSeq! + 1; (this.dry || lostUntil !== null) && seq <= newest.seq; seq++) {
-      const next = this.window.get(seq);
+  #skipGap(entry: PieceEntry | undefined, nowMs: number): boolean {
+    const newest = this.#window.newest;
+    if (newest === null || newest.seq < this.#nextSeq!) return false;
+    const header = entry?.header ?? this.#headerAfter(this.#nextSeq!);
+    this.#dry ||= nowMs >= this.dueMs(header);
+    this.#gap ||= this.#dry && !this.#mayStall(header, nowMs) && this.#hasAccessSoonAfter(header);
+    const lostUntil = this.#lostUntil(newest, nowMs);
+    for (let seq = this.#nextSeq! + 1; (this.#dry || lostUntil !== null) && seq <= newest.seq; seq++) {
+      const next = this.#window.get(seq);
       if (isComplete(next)) {
         if ((next.header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
         const lostMs = next.header.timestampMs - header.timestampMs;
-        if (!this.gap && lostUntil === null && nowMs - this.dueMs(header) < lostMs) return false;
-        this.skipTo(seq);
+        if (!this.#gap && lostUntil === null && nowMs - this.dueMs(header) < lostMs) return false;
+        this.#skipTo(seq);
         return true;
       }
       if (lostUntil !== null && seq < lostUntil) continue;
       // A piece that may still come in time is not skipped for a later one; after a long silence, sooner is better.
-      const start = next?.header ?? this.headerAfter(seq);
+      const start = next?.header ?? this.#headerAfter(seq);
       const isStart = next?.header == null || (start.flags & FLAG_RANDOM_ACCESS) !== 0;
-      if (isStart && nowMs < this.dueMs(start) && nowMs - this.shownMs < POLICY.gapWaitMs) {
+      if (isStart && nowMs < this.dueMs(start) && nowMs - this.#shownMs < POLICY.gapWaitMs) {
         return false;
       }
     }
@@ -242,27 +243,27 @@ export class LiveFeed {
    * killed broadcaster skips numbers that it may never have used, and has lost the pieces that it had not sent. Nobody
    * can deliver either. A player that waited until the first piece after the return is due would freeze for nothing.
    */
-  private lostUntil(newest: PieceHeader, nowMs: number): number | null {
-    const returned = this.returnAfter(this.nextSeq!, newest);
+  #lostUntil(newest: PieceHeader, nowMs: number): number | null {
+    const returned = this.#returnAfter(this.#nextSeq!, newest);
     if (returned === null) return null;
-    if (this.comeback?.seq !== returned.seq) this.comeback = { seq: returned.seq, sinceMs: nowMs };
-    const lateMs = returned.timestampMs - this.givenMs + nowMs - this.comeback.sinceMs;
+    if (this.#comeback?.seq !== returned.seq) this.#comeback = { seq: returned.seq, sinceMs: nowMs };
+    const lateMs = returned.timestampMs - this.#givenMs + nowMs - this.#comeback.sinceMs;
     if (lateMs < POLICY.lostAfterMs) return null;
-    for (let seq = this.nextSeq!; seq < returned.seq; seq++) {
-      if (!isComplete(this.window.get(seq)) && this.isHeld(seq)) return null;
+    for (let seq = this.#nextSeq!; seq < returned.seq; seq++) {
+      if (!isComplete(this.#window.get(seq)) && this.#isHeld(seq)) return null;
     }
     return returned.seq;
   }
 
-  private isHeld(seq: number): boolean {
-    for (const neighbour of this.neighbours) if (neighbour.has(seq)) return true;
+  #isHeld(seq: number): boolean {
+    for (const neighbour of this.#neighbours) if (neighbour.has(seq)) return true;
     return false;
   }
 
   /** The header of the first known piece after `seq` that is marked as a discontinuity. */
-  private returnAfter(seq: number, newest: PieceHeader): PieceHeader | null {
+  #returnAfter(seq: number, newest: PieceHeader): PieceHeader | null {
     for (let next = seq + 1; next <= newest.seq; next++) {
-      const header = this.window.get(next)?.header;
+      const header = this.#window.get(next)?.header;
       if (header != null && (header.flags & FLAG_DISCONTINUITY) !== 0) return header;
     }
     return null;
@@ -272,31 +273,31 @@ export class LiveFeed {
    * The next known header: a piece without a header was captured before that one. The time of the last delivered piece
    * shows nothing, because the source may have been away in between.
    */
-  private headerAfter(seq: number): PieceHeader {
-    const newest = this.window.newest!;
+  #headerAfter(seq: number): PieceHeader {
+    const newest = this.#window.newest!;
     for (let next = seq + 1; next < newest.seq; next++) {
-      const header = this.window.get(next)?.header;
+      const header = this.#window.get(next)?.header;
       if (header != null) return header;
     }
     return newest;
   }
 
-  private skipTo(seq: number): void {
-    this.skippedPieces += seq - this.nextSeq!;
-    this.nextSeq = seq;
-    this.gap = false;
-    this.gapBefore = true;
+  #skipTo(seq: number): void {
+    this.skippedPieces += seq - this.#nextSeq!;
+    this.#nextSeq = seq;
+    this.#gap = false;
+    this.#gapBefore = true;
   }
 
   /** A new epoch has another numbering; it is joined like the first. */
-  private restart(): void {
-    this.nextSeq = null;
-    this.hope = null;
-    this.holdMs = POLICY.startHoldMs;
-    this.epoch = -1;
-    this.edgeOffsetMs = -Infinity;
-    this.dry = this.gap = false;
-    this.gapBefore = true;
+  #restart(): void {
+    this.#nextSeq = null;
+    this.#hope = null;
+    this.#holdMs = POLICY.startHoldMs;
+    this.#epoch = -1;
+    this.#edgeOffsetMs = -Infinity;
+    this.#dry = this.#gap = false;
+    this.#gapBefore = true;
   }
 }
 

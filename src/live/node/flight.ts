@@ -52,42 +52,42 @@ export interface FlightOptions {
 /** The payload of one member that is under way, over all its connections. */
 export class Flight {
   readonly line: LineMeter;
-  private readonly probe: LineProbe | null;
-  private readonly random: () => number;
-  private inFlight = 0;
+  readonly #probe: LineProbe | null;
+  readonly #random: () => number;
+  #inFlight = 0;
   /** Connections with payload under way. */
-  private busyLinks = 0;
-  private arrivedMs = -Infinity;
+  #busyLinks = 0;
+  #arrivedMs = -Infinity;
   /** Monotonic ms at which a block was handed over last. */
-  private handedMs = -Infinity;
+  #handedMs = -Infinity;
   /** Monotonic ms at which the next block may go, for the pace's sake. */
-  private paceMs = -Infinity;
-  private readonly limitBytesPerS: number;
+  #paceMs = -Infinity;
+  readonly #limitBytesPerS: number;
   /** More waits in the node than the network may be given. Set by the caller that hands blocks over. */
   isLimited = false;
 
   constructor(options: FlightOptions) {
     this.line = new LineMeter(options.guessBytesPerS, options.isTold);
-    this.limitBytesPerS = options.limitBytesPerS;
-    this.random = options.random;
-    this.probe = options.isProbed ? new LineProbe(this.line, options.random) : null;
+    this.#limitBytesPerS = options.limitBytesPerS;
+    this.#random = options.random;
+    this.#probe = options.isProbed ? new LineProbe(this.line, options.random) : null;
   }
 
   /** Payload under way, bytes, without that of connections that are set aside. */
   get inFlightBytes(): number {
-    return this.inFlight;
+    return this.#inFlight;
   }
 
   /** True when the network may be given another block. */
   hasRoom(nowMs: number): boolean {
-    const isHeldUp = this.busyLinks === 1 && nowMs - Math.max(this.arrivedMs, this.handedMs) > HELD_UP_MS;
+    const isHeldUp = this.#busyLinks === 1 && nowMs - Math.max(this.#arrivedMs, this.#handedMs) > HELD_UP_MS;
     const mostBytes = this.line.windowBytes + (isHeldUp ? OTHERS_BYTES : 0);
-    return this.inFlight < mostBytes && this.paceMs <= nowMs;
+    return this.#inFlight < mostBytes && this.#paceMs <= nowMs;
   }
 
   /** Time until the pace allows another block, ms; 0 when it does. */
   pauseMs(nowMs: number): number {
-    return Math.max(0, this.paceMs - nowMs);
+    return Math.max(0, this.#paceMs - nowMs);
   }
 
   /** True when `peer` has as much under way as one connection may have. */
@@ -103,14 +103,14 @@ export class Flight {
   /** `bytes` of payload were just handed over for `peer`. */
   handed(peer: LivePeer, bytes: number, nowMs: number): void {
     const { flight } = peer;
-    const pace = Math.min(this.limitBytesPerS, this.line.paceBytesPerS(nowMs));
-    this.paceMs = Math.max(this.paceMs, nowMs - SAVED_MS) + bytes / pace * 1000;
-    this.handedMs = nowMs;
-    this.uncount(flight);
+    const pace = Math.min(this.#limitBytesPerS, this.line.paceBytesPerS(nowMs));
+    this.#paceMs = Math.max(this.#paceMs, nowMs - SAVED_MS) + bytes / pace * 1000;
+    this.#handedMs = nowMs;
+    this.#uncount(flight);
     if (flight.unackedBytes === 0) flight.movedMs = nowMs;
     flight.unackedBytes += bytes;
     flight.unmarkedBytes += bytes;
-    this.count(flight);
+    this.#count(flight);
     if (flight.unmarkedBytes >= LEAST_MARKED_BYTES && flight.marks.length < MAX_MARKS) this.mark(peer, nowMs);
   }
 
@@ -120,10 +120,10 @@ export class Flight {
    */
   mark(peer: LivePeer, nowMs: number): void {
     const { flight } = peer;
-    const nonce = newNonce(this.random);
+    const nonce = newNonce(this.#random);
     let bytes = flight.unmarkedBytes;
     if (flight.marks.length >= MAX_MARKS) bytes += flight.marks.pop()!.bytes;
-    flight.marks.push({ nonce, bytes, aheadBytes: this.inFlight, sentMs: nowMs });
+    flight.marks.push({ nonce, bytes, aheadBytes: this.#inFlight, sentMs: nowMs });
     flight.unmarkedBytes = 0;
     flight.markedMs = nowMs;
     peer.send({ type: "ping", nonce });
@@ -136,14 +136,14 @@ export class Flight {
   echoed(peer: LivePeer, nonce: bigint, atMs: number | null, nowMs: number): boolean {
     const { flight } = peer;
     const at = flight.marks.findIndex((mark) => mark.nonce === nonce);
-    if (at < 0) return this.probe?.echoed(peer, nonce, atMs, nowMs) ?? false;
+    if (at < 0) return this.#probe?.echoed(peer, nonce, atMs, nowMs) ?? false;
     const last = flight.marks[at]!;
     let bytes = 0;
     for (const mark of flight.marks.splice(0, at + 1)) bytes += mark.bytes;
     const queuedMs = last.aheadBytes === 0 ? 0 : this.line.queuedMs(nowMs);
     const waitedMs = flight.measured(last.sentMs, atMs, queuedMs, nowMs);
-    this.probe?.reached(peer, nowMs);
-    if (bytes > 0) this.arrived(peer, bytes, last, waitedMs, nowMs);
+    this.#probe?.reached(peer, nowMs);
+    if (bytes > 0) this.#arrived(peer, bytes, last, waitedMs, nowMs);
     if (flight.marks.length === 0 && flight.unmarkedBytes >= LEAST_MARKED_BYTES) this.mark(peer, nowMs);
     return true;
   }
@@ -151,15 +151,15 @@ export class Flight {
   /** The connection of `peer` is gone, with the payload under way. */
   drop(peer: LivePeer): void {
     const { flight } = peer;
-    this.probe?.drop(peer);
-    this.uncount(flight);
+    this.#probe?.drop(peer);
+    this.#uncount(flight);
     flight.unackedBytes = flight.unmarkedBytes = 0;
     flight.marks.length = 0;
   }
 
   /** Measures idle connections; sets aside connections on which nothing arrives, and pings them again. Once a tick. */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
-    this.probe?.tick(nowMs);
+    this.#probe?.tick(nowMs);
     const aloneMs = Math.max(ALONE_MS, 2000 * this.line.windowBytes / this.line.bytesPerS);
     for (const peer of peers) {
       const { flight } = peer;
@@ -168,35 +168,35 @@ export class Flight {
       const silentMs = nowMs - flight.movedMs;
       if (silentMs > STALLED_MS / 2 && nowMs - flight.markedMs > STALLED_MS / 2) this.mark(peer, nowMs);
       if (flight.isAside) continue;
-      const isAlone = silentMs > aloneMs && this.arrivedMs - flight.movedMs > aloneMs;
+      const isAlone = silentMs > aloneMs && this.#arrivedMs - flight.movedMs > aloneMs;
       if (!isAlone && silentMs <= STALLED_MS) continue;
-      this.uncount(flight);
+      this.#uncount(flight);
       flight.isAside = true;
     }
   }
 
   /** Adds the payload under way on a connection to the sum over all connections. */
-  private count(flight: LinkFlight): void {
+  #count(flight: LinkFlight): void {
     if (flight.isAside || flight.unackedBytes === 0) return;
-    this.inFlight += flight.unackedBytes;
-    this.busyLinks++;
+    this.#inFlight += flight.unackedBytes;
+    this.#busyLinks++;
   }
 
   /** Subtracts it again, before it changes. */
-  private uncount(flight: LinkFlight): void {
+  #uncount(flight: LinkFlight): void {
     if (flight.isAside || flight.unackedBytes === 0) return;
-    this.inFlight -= flight.unackedBytes;
-    this.busyLinks--;
+    this.#inFlight -= flight.unackedBytes;
+    this.#busyLinks--;
   }
 
-  private arrived(peer: LivePeer, bytes: number, last: Mark, waitedMs: number, nowMs: number): void {
+  #arrived(peer: LivePeer, bytes: number, last: Mark, waitedMs: number, nowMs: number): void {
     const { flight } = peer;
-    this.uncount(flight);
+    this.#uncount(flight);
     flight.unackedBytes -= bytes;
     const wasAside = flight.isAside;
     flight.isAside = false;
-    this.count(flight);
-    flight.movedMs = this.arrivedMs = nowMs;
+    this.#count(flight);
+    flight.movedMs = this.#arrivedMs = nowMs;
     // Payload on a connection that was set aside says nothing about our line.
     if (wasAside) return;
     const { aheadBytes } = last;

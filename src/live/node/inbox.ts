@@ -27,17 +27,17 @@ export interface InboxParts {
 
 /** Takes the messages of one member's neighbours. */
 export class Inbox {
-  private readonly view: NodeView;
-  private readonly parts: InboxParts;
+  readonly #view: NodeView;
+  readonly #parts: InboxParts;
 
   constructor(view: NodeView, parts: InboxParts) {
-    this.view = view;
-    this.parts = parts;
+    this.#view = view;
+    this.#parts = parts;
   }
 
   /** A message came from `peer`. Throws `protocol_violation` when no member would send it. */
   handle(peer: LivePeer, bytes: Uint8Array, nowMs: number): void {
-    const { uploader, sightings, edge, probation, serving, announcer } = this.parts;
+    const { uploader, sightings, edge, probation, serving, announcer } = this.#parts;
     const message = decodeLiveMessage(bytes);
     switch (message?.type) {
       case "window":
@@ -48,12 +48,12 @@ export class Inbox {
         if (probation.holds(peer, message.mask, message.from, nowMs)) return;
         return serving.subscribed(peer, message.mask, message.from, nowMs);
       case "unsubscribe":
-        this.unsubscribed(peer, message.mask, message.reason, nowMs);
+        this.#unsubscribed(peer, message.mask, message.reason, nowMs);
         return announcer.warn(nowMs);
       case "place":
-        return this.placeTold(peer, message, nowMs);
+        return this.#placeTold(peer, message, nowMs);
       case "headers":
-        return this.headersAsked(peer, message.lean, message.seqs);
+        return this.#headersAsked(peer, message.lean, message.seqs);
       case "ping":
         if (uploader.echoed(peer, message.nonce, null, nowMs)) return uploader.pump(nowMs);
         return pinged(peer, message.nonce, nowMs);
@@ -62,25 +62,25 @@ export class Inbox {
     }
   }
 
-  private unsubscribed(peer: LivePeer, mask: number, reason: number, nowMs: number): void {
-    const { children, parents, edge } = this.parts;
+  #unsubscribed(peer: LivePeer, mask: number, reason: number, nowMs: number): void {
+    const { children, parents, edge } = this.#parts;
     peer.heldMask &= ~mask;
     children.drop(peer, mask);
     parents.lost(peer, mask, nowMs, reason !== UnsubscribeReason.moved);
     // In a crowd places go fast: a member that waited for a tick after each refusal would be too late again and again.
-    if (edge.isKnown && !this.view.isSource) parents.adopt(nowMs, edge.urgentUntil + 1);
+    if (edge.isKnown && !this.#view.isSource) parents.adopt(nowMs, edge.urgentUntil + 1);
   }
 
-  private headersAsked(peer: LivePeer, lean: number, seqs: readonly number[]): void {
+  #headersAsked(peer: LivePeer, lean: number, seqs: readonly number[]): void {
     peer.leanMask = lean;
     for (const seq of seqs) {
-      const header = this.view.window.get(seq)?.header;
+      const header = this.#view.window.get(seq)?.header;
       if (header != null && peer.knowsHeader(seq)) peer.send({ type: "header", bytes: header.bytes });
     }
   }
 
-  private placeTold(peer: LivePeer, place: PlaceMessage, nowMs: number): void {
-    if (place.depths.length !== this.view.substreams) {
+  #placeTold(peer: LivePeer, place: PlaceMessage, nowMs: number): void {
+    if (place.depths.length !== this.#view.substreams) {
       throw new MillraceError("protocol_violation", "a PLACE has the wrong number of trees");
     }
     // It has more room than when it refused us.
@@ -88,7 +88,7 @@ export class Inbox {
     place.bars.forEach((bar, substream) => bar < (bars?.[substream] ?? 0) && (peer.refusedUntilMs[substream] = 0));
     const known = peer.place?.paths ?? emptyPaths(place.depths.length);
     peer.place = { ...place, paths: mergePaths(known, place.paths, place.pathMask) };
-    if (peer.parentMask !== 0) this.parts.announcer.warn(nowMs);
+    if (peer.parentMask !== 0) this.#parts.announcer.warn(nowMs);
   }
 }
 

@@ -69,44 +69,44 @@ export interface Arrival {
 
 /** Measures the up-link. One per node: all its connections share the line. */
 export class LineMeter {
-  private readonly guess: () => number;
+  readonly #guess: () => number;
   /** The learned rate, bytes/s; 0 before. */
-  private rate = 0;
+  #rate = 0;
   /** Samples taken while the line was the limit. */
-  private samples = 0;
+  #samples = 0;
   /** The rates that the two quickest blocks suggest for the line, bytes/s, the quicker first. */
-  private readonly shown = [0, 0] as [number, number];
+  readonly #shown = [0, 0] as [number, number];
   /** Blocks in a row that took long. */
-  private slowBlocks = 0;
-  private readonly parts = new Float64Array(PARTS);
-  private part = 0;
-  private bestBytesPerS = 0;
+  #slowBlocks = 0;
+  readonly #parts = new Float64Array(PARTS);
+  #part = 0;
+  #bestBytesPerS = 0;
   /** Monotonic ms of the last arrival while more waited here; null when nothing does. */
-  private fullAtMs: number | null = null;
+  #fullAtMs: number | null = null;
   /** Time in which more waited here, and the bytes that arrived in it, since the last sample. */
-  private fullMs = 0;
-  private fullBytes = 0;
+  #fullMs = 0;
+  #fullBytes = 0;
   /** Recent waiting times with their moments: the last one, and smaller ones before it. */
-  private waits: { readonly ms: number; readonly atMs: number }[] = [];
-  private meanBaseMs = 0;
-  private window = FIRST_WINDOW_BYTES;
+  #waits: { readonly ms: number; readonly atMs: number }[] = [];
+  #meanBaseMs = 0;
+  #window = FIRST_WINDOW_BYTES;
 
   /** `guessBytesPerS`: the assumed rate until something is known. `isTold`: a user stated it. */
   constructor(guessBytesPerS: () => number, isTold: boolean) {
-    this.guess = guessBytesPerS;
+    this.#guess = guessBytesPerS;
     if (!isTold) return;
-    this.samples = MANY_SAMPLES;
-    this.rate = guessBytesPerS();
+    this.#samples = MANY_SAMPLES;
+    this.#rate = guessBytesPerS();
   }
 
   /** The line's rate, bytes/s: measured, or else a lower bound. */
   get bytesPerS(): number {
-    return this.isKnown ? this.rate : Math.max(this.rate, this.guess());
+    return this.isKnown ? this.#rate : Math.max(this.#rate, this.#guess());
   }
 
   /** True when the line was the limit at least once, so that its rate is measured and not only a lower bound. */
   get isKnown(): boolean {
-    return this.samples > 0;
+    return this.#samples > 0;
   }
 
   /**
@@ -114,140 +114,140 @@ export class LineMeter {
    * quick to measure. The quickest is not used: its round trip may have been compared with one that was not the least.
    */
   get shownBytesPerS(): number {
-    return this.shown[1];
+    return this.#shown[1];
   }
 
   /** What arrived in the best second so far, bytes. */
   get carriedBytesPerS(): number {
-    return this.bestBytesPerS;
+    return this.#bestBytesPerS;
   }
 
   /** Payload that may be in the network, bytes. */
   get windowBytes(): number {
-    return this.window;
+    return this.#window;
   }
 
   /** What may be handed to the network, bytes/s; `Infinity` while only the window limits that. */
   paceBytesPerS(nowMs: number): number {
     if (!this.isKnown) return Infinity;
-    const waitMs = this.waitMs(nowMs);
+    const waitMs = this.#waitMs(nowMs);
     const drain = Math.max(DRAIN_GAIN, 1 - (waitMs - TARGET_MS) / DRAIN_MS);
-    return this.rate * (waitMs < LEAST_WAIT_MS ? PROBE_GAIN : drain);
+    return this.#rate * (waitMs < LEAST_WAIT_MS ? PROBE_GAIN : drain);
   }
 
   /** A burst on the idle line came through at this rate, bytes/s. */
   probed(bytesPerS: number): void {
     if (this.isKnown) return;
-    const mostBytesPerS = PROBED * this.guess();
-    this.shown.fill(Math.max(this.shown[0], bytesPerS));
-    this.rate = Math.max(this.rate, Math.min(bytesPerS, mostBytesPerS));
+    const mostBytesPerS = PROBED * this.#guess();
+    this.#shown.fill(Math.max(this.#shown[0], bytesPerS));
+    this.#rate = Math.max(this.#rate, Math.min(bytesPerS, mostBytesPerS));
     if (bytesPerS >= mostBytesPerS) return;
-    this.samples = PROBE_SAMPLES;
-    this.rate = bytesPerS;
+    this.#samples = PROBE_SAMPLES;
+    this.#rate = bytesPerS;
   }
 
   /** The part of `inFlightBytes` that waits for the line, bytes; the rest travels. */
   waitingBytes(inFlightBytes: number): number {
-    return Math.max(0, inFlightBytes - this.bytesPerS * this.meanBaseMs / 1000);
+    return Math.max(0, inFlightBytes - this.bytesPerS * this.#meanBaseMs / 1000);
   }
 
   /** How long what arrived last had waited for the line, ms; 0 when nothing arrived lately. */
   queuedMs(nowMs: number): number {
-    const last = this.waits.at(-1);
+    const last = this.#waits.at(-1);
     return last === undefined || nowMs - last.atMs > 2 * WAIT_MS ? 0 : Math.max(0, last.ms);
   }
 
   /** Something has arrived. */
   arrived({ allBytes, bytes, aheadBytes, waitedMs, baseMs, wasLimited }: Arrival, nowMs: number): void {
-    this.count(allBytes, nowMs);
-    this.judge(bytes, aheadBytes, waitedMs);
-    this.meanBaseMs += (baseMs - this.meanBaseMs) * (this.meanBaseMs === 0 ? 1 : 0.1);
+    this.#count(allBytes, nowMs);
+    this.#judge(bytes, aheadBytes, waitedMs);
+    this.#meanBaseMs += (baseMs - this.#meanBaseMs) * (this.#meanBaseMs === 0 ? 1 : 0.1);
     // A block waits for itself, too.
-    this.noteWait(waitedMs - bytes / this.bytesPerS * 1000, nowMs);
+    this.#noteWait(waitedMs - bytes / this.bytesPerS * 1000, nowMs);
     if (wasLimited) {
-      this.sample(allBytes, nowMs);
-      this.adapt(allBytes, nowMs);
-    } else this.fullAtMs = null;
-    if (!this.isKnown) this.rate = Math.max(this.rate, this.lastBytesPerS);
+      this.#sample(allBytes, nowMs);
+      this.#adapt(allBytes, nowMs);
+    } else this.#fullAtMs = null;
+    if (!this.isKnown) this.#rate = Math.max(this.#rate, this.#lastBytesPerS);
   }
 
   /** Learns from one block: two slow ones in a row show that the line is slow, a quick one that it isn't. */
-  private judge(bytes: number, aheadBytes: number, waitedMs: number): void {
-    this.show(waitedMs < LEAST_WAIT_MS ? Infinity : bytes / waitedMs * 1000);
-    if (this.samples >= MANY_SAMPLES) return;
-    this.slowBlocks = waitedMs >= SLOW_MS ? this.slowBlocks + 1 : 0;
+  #judge(bytes: number, aheadBytes: number, waitedMs: number): void {
+    this.#show(waitedMs < LEAST_WAIT_MS ? Infinity : bytes / waitedMs * 1000);
+    if (this.#samples >= MANY_SAMPLES) return;
+    this.#slowBlocks = waitedMs >= SLOW_MS ? this.#slowBlocks + 1 : 0;
     // Part of the payload before it may have arrived already.
-    if (!this.isKnown && this.slowBlocks >= SLOW_BLOCKS) this.learn((bytes + aheadBytes) / 2 / waitedMs * 1000, true);
+    if (!this.isKnown && this.#slowBlocks >= SLOW_BLOCKS) this.#learn((bytes + aheadBytes) / 2 / waitedMs * 1000, true);
     const leastBytesPerS = Math.min(
-      Math.max(this.mostBytesPerS, SHOWN * this.guess()),
+      Math.max(this.#mostBytesPerS, SHOWN * this.#guess()),
       bytes / (waitedMs + LEAST_WAIT_MS) * 1000,
     );
     // Then earlier blocks led to a wrong rate, not just an inexact one.
-    if (leastBytesPerS > 2 * this.bytesPerS) this.samples = 0;
-    this.rate = Math.max(this.rate, leastBytesPerS);
+    if (leastBytesPerS > 2 * this.bytesPerS) this.#samples = 0;
+    this.#rate = Math.max(this.#rate, leastBytesPerS);
   }
 
-  private show(bytesPerS: number): void {
-    if (bytesPerS >= this.shown[0]) {
-      this.shown[1] = this.shown[0];
-      this.shown[0] = bytesPerS;
-    } else this.shown[1] = Math.max(this.shown[1], bytesPerS);
+  #show(bytesPerS: number): void {
+    if (bytesPerS >= this.#shown[0]) {
+      this.#shown[1] = this.#shown[0];
+      this.#shown[0] = bytesPerS;
+    } else this.#shown[1] = Math.max(this.#shown[1], bytesPerS);
   }
 
-  private noteWait(ms: number, nowMs: number): void {
-    this.waits = this.waits.filter((wait) => wait.ms < ms && nowMs - wait.atMs <= WAIT_MS);
-    this.waits.push({ ms, atMs: nowMs });
+  #noteWait(ms: number, nowMs: number): void {
+    this.#waits = this.#waits.filter((wait) => wait.ms < ms && nowMs - wait.atMs <= WAIT_MS);
+    this.#waits.push({ ms, atMs: nowMs });
   }
 
-  private waitMs(nowMs: number): number {
-    return this.waits.find(({ atMs }) => nowMs - atMs <= WAIT_MS)?.ms ?? 0;
+  #waitMs(nowMs: number): number {
+    return this.#waits.find(({ atMs }) => nowMs - atMs <= WAIT_MS)?.ms ?? 0;
   }
 
   /** More was waiting here when this arrived. */
-  private sample(bytes: number, nowMs: number): void {
-    if (this.fullAtMs !== null) {
-      this.fullMs += nowMs - this.fullAtMs;
-      this.fullBytes += bytes;
+  #sample(bytes: number, nowMs: number): void {
+    if (this.#fullAtMs !== null) {
+      this.#fullMs += nowMs - this.#fullAtMs;
+      this.#fullBytes += bytes;
     }
-    this.fullAtMs = nowMs;
-    if (this.fullMs < SAMPLE_MS) return;
-    const isLine = this.waitMs(nowMs) >= LEAST_WAIT_MS;
+    this.#fullAtMs = nowMs;
+    if (this.#fullMs < SAMPLE_MS) return;
+    const isLine = this.#waitMs(nowMs) >= LEAST_WAIT_MS;
     // Without a queue the sample is only a lower bound, and PONGs that came late together would make even that wrong.
-    if (!isLine && this.fullMs < LONG_SAMPLE_MS) return;
-    const sample = this.fullBytes / this.fullMs * 1000;
-    this.fullMs = this.fullBytes = 0;
+    if (!isLine && this.#fullMs < LONG_SAMPLE_MS) return;
+    const sample = this.#fullBytes / this.#fullMs * 1000;
+    this.#fullMs = this.#fullBytes = 0;
     if (!isLine && sample < this.bytesPerS) return;
-    this.learn(sample, isLine);
+    this.#learn(sample, isLine);
   }
 
-  private learn(sample: number, isLine: boolean): void {
-    if (isLine) this.samples++;
-    const share = this.isKnown ? Math.max(SAMPLE_SHARE, 1 / Math.max(1, this.samples)) : 1;
-    this.rate = Math.min(this.rate + (sample - this.rate) * share, this.mostBytesPerS);
+  #learn(sample: number, isLine: boolean): void {
+    if (isLine) this.#samples++;
+    const share = this.isKnown ? Math.max(SAMPLE_SHARE, 1 / Math.max(1, this.#samples)) : 1;
+    this.#rate = Math.min(this.#rate + (sample - this.#rate) * share, this.#mostBytesPerS);
   }
 
-  private get mostBytesPerS(): number {
-    return BELIEF * Math.max(this.bestBytesPerS, this.guess());
+  get #mostBytesPerS(): number {
+    return BELIEF * Math.max(this.#bestBytesPerS, this.#guess());
   }
 
   /** More was waiting than went out. While the rate is unknown the window grows until that adds delay. */
-  private adapt(bytes: number, nowMs: number): void {
+  #adapt(bytes: number, nowMs: number): void {
     if (this.isKnown) {
-      const fullBytes = this.rate * (this.meanBaseMs + WINDOW_MS) / 1000;
-      this.window = Math.min(MAX_WINDOW_BYTES, Math.max(FIRST_WINDOW_BYTES, fullBytes));
-    } else if (this.waitMs(nowMs) < TARGET_MS) this.window = Math.min(MAX_WINDOW_BYTES, this.window + bytes);
+      const fullBytes = this.#rate * (this.#meanBaseMs + WINDOW_MS) / 1000;
+      this.#window = Math.min(MAX_WINDOW_BYTES, Math.max(FIRST_WINDOW_BYTES, fullBytes));
+    } else if (this.#waitMs(nowMs) < TARGET_MS) this.#window = Math.min(MAX_WINDOW_BYTES, this.#window + bytes);
   }
 
-  private get lastBytesPerS(): number {
-    return this.parts.reduce((sum, bytes) => sum + bytes, 0);
+  get #lastBytesPerS(): number {
+    return this.#parts.reduce((sum, bytes) => sum + bytes, 0);
   }
 
-  private count(bytes: number, nowMs: number): void {
+  #count(bytes: number, nowMs: number): void {
     const part = Math.floor(nowMs / PART_MS);
-    if (part - this.part >= PARTS) this.parts.fill(0);
-    else for (let next = this.part + 1; next <= part; next++) this.parts[next % PARTS] = 0;
-    this.part = part;
-    this.parts[part % PARTS] = this.parts[part % PARTS]! + bytes;
-    this.bestBytesPerS = Math.max(this.bestBytesPerS, this.lastBytesPerS);
+    if (part - this.#part >= PARTS) this.#parts.fill(0);
+    else for (let next = this.#part + 1; next <= part; next++) this.#parts[next % PARTS] = 0;
+    this.#part = part;
+    this.#parts[part % PARTS] = this.#parts[part % PARTS]! + bytes;
+    this.#bestBytesPerS = Math.max(this.#bestBytesPerS, this.#lastBytesPerS);
   }
 }

@@ -93,7 +93,7 @@ export class LivePeer {
   /** Monotonic ms at which it was asked for a proof for the first time; null before. */
   proofAskedMs: number | null = null;
   /** Headers that it is known to have. */
-  private readonly headers = new RecentNumbers();
+  readonly #headers = new RecentNumbers();
   /** Its headers under verification, with the blocks that wait for them. */
   readonly verifying = new Map<number, (() => void)[]>();
   waitingBlocks = 0;
@@ -202,7 +202,7 @@ export class LivePeer {
    * Notes that it has the header of `seq`. Returns whether that is new, as far as the last few hundred headers show.
    */
   knowsHeader(seq: number): boolean {
-    return this.headers.add(seq);
+    return this.#headers.add(seq);
   }
 
   isSnubbed(nowMs: number): boolean {

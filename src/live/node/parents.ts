@@ -14,18 +14,19 @@ import type { Uploader } from "./uploader.ts";
 
 /** Our parents, one per substream. */
 export class Parents {
-  private readonly view: NodeView;
-  private readonly uploader: Uploader;
-  private readonly branches: readonly Branch[];
+  readonly #view: NodeView;
+  readonly #uploader: Uploader;
+  /** How each substream comes, in their order. */
+  readonly branches: readonly Branch[];
   /** Substreams that a source pushed to us when it left. */
-  private headMask = 0;
-  private wasFed = false;
+  #headMask = 0;
+  #wasFed = false;
   /** Uplink with which we asked for places, bytes/s; 0 before it was known. */
-  private askedUpBytesPerS = 0;
+  #askedUpBytesPerS = 0;
 
   constructor(view: NodeView, uploader: Uploader) {
-    this.view = view;
-    this.uploader = uploader;
+    this.#view = view;
+    this.#uploader = uploader;
     this.branches = Array.from({ length: view.substreams }, (_, substream) => new Branch(view, substream));
   }
 
@@ -49,40 +50,40 @@ export class Parents {
    * the edge is known. `firstSeq`: older pieces are not wanted from parents.
    */
   tick(nowMs: number, firstSeq: number): void {
-    this.reconsider();
-    this.leaveCircles(nowMs);
-    this.dropSilent(nowMs);
-    this.dropLaggards(nowMs);
-    this.move(nowMs, firstSeq);
+    this.#reconsider();
+    this.#leaveCircles(nowMs);
+    this.#dropSilent(nowMs);
+    this.#dropLaggards(nowMs);
+    this.#move(nowMs, firstSeq);
     this.adopt(nowMs, firstSeq);
-    this.remember();
+    this.#remember();
   }
 
   /** Finds parents for substreams without one; arguments as for `tick`. */
   adopt(nowMs: number, firstSeq: number): void {
-    const newest = this.view.window.newest?.seq ?? 0;
+    const newest = this.#view.window.newest?.seq ?? 0;
     const asked = new Map<LivePeer, number>();
     for (const branch of this.branches) {
-      const found = branch.parent === null ? this.choose(branch, nowMs, Infinity) : null;
+      const found = branch.parent === null ? this.#choose(branch, nowMs, Infinity) : null;
       if (found === null) continue;
       branch.adopt(found, newest + 1, nowMs);
-      this.planLook(branch, nowMs);
+      this.#planLook(branch, nowMs);
       ask(asked, found, branch);
     }
-    this.subscribe(asked, () => this.catchUpFrom(firstSeq));
+    this.#subscribe(asked, () => this.#catchUpFrom(firstSeq));
   }
 
   /** `peer` sent a block of piece `seq`: a peer that was asked to be parent becomes one now. */
   delivered(peer: LivePeer, substream: number, seq: number, nowMs: number): void {
     const branch = this.branches[substream]!;
-    this.wasFed = true;
+    this.#wasFed = true;
     if ((peer.parentMask & branch.bit) !== 0) peer.hasBrought = true;
-    if (branch.delivered(peer, seq, nowMs)) this.headMask &= ~branch.bit;
+    if (branch.delivered(peer, seq, nowMs)) this.#headMask &= ~branch.bit;
   }
 
   /** A block came from `peer`. Parents that would push it too, without a request, learn that they need not. */
   unneeded(peer: LivePeer, seq: number, block: number, lengthBytes: number): void {
-    const branch = this.branches[this.view.substreamOf(seq, block)]!;
+    const branch = this.branches[this.#view.substreamOf(seq, block)]!;
     if (branch.depth === UNFED) return;
     for (const parent of [branch.parent, branch.former?.peer ?? null]) {
       if (parent === null || parent === peer || parent.requests.has(blockKey(seq, block))) continue;
@@ -95,12 +96,12 @@ export class Parents {
     for (const branch of this.branches) {
       if ((mask & branch.bit) === 0) continue;
       if (refused) {
-        peer.refusedUntilMs[branch.substream] = nowMs + POLICY.refusedMs * (0.5 + this.view.random());
+        peer.refusedUntilMs[branch.substream] = nowMs + POLICY.refusedMs * (0.5 + this.#view.random());
       }
       if (branch.next?.peer === peer) branch.forgetNext();
       if (branch.former?.peer === peer) branch.forgetFormer();
       if (branch.parent !== peer) continue;
-      if (peer.closed && peer.isSource) this.headMask |= branch.bit;
+      if (peer.closed && peer.isSource) this.#headMask |= branch.bit;
       if (refused && !peer.closed && branch.isProven && branch.noticeUntilMs === null) {
         branch.noticeUntilMs = nowMs + POLICY.noticeMs;
       } else branch.release(nowMs);
@@ -108,37 +109,37 @@ export class Parents {
   }
 
   /** Asks better parents to replace those that substreams have. */
-  private move(nowMs: number, firstSeq: number): void {
-    const newest = this.view.window.newest?.seq ?? 0;
+  #move(nowMs: number, firstSeq: number): void {
+    const newest = this.#view.window.newest?.seq ?? 0;
     const movers = new Map<LivePeer, number>();
     const orphans = new Map<LivePeer, number>();
     for (const branch of this.branches) {
       if (branch.former !== null && nowMs - branch.former.sinceMs > POLICY.handoverMs) branch.leaveFormer();
-      const found = branch.parent === null ? null : this.better(branch, branch.parent, nowMs);
+      const found = branch.parent === null ? null : this.#better(branch, branch.parent, nowMs);
       if (found === null) continue;
       branch.next = { peer: found, askedMs: nowMs };
       // A parent that gets nothing itself leaves as much to catch up on as a missing one does.
       ask(branch.depth === UNFED ? orphans : movers, found, branch);
     }
-    this.subscribe(orphans, () => this.catchUpFrom(firstSeq));
-    this.subscribe(movers, (peer) => Math.max(newest, peer.newestSeq) + 1);
+    this.#subscribe(orphans, () => this.#catchUpFrom(firstSeq));
+    this.#subscribe(movers, (peer) => Math.max(newest, peer.newestSeq) + 1);
   }
 
   /** Who refused us when our uplink seemed smaller is asked again. */
-  private reconsider(): void {
-    const up = this.uploader.toldBytesPerS ?? 0;
-    if (up <= POLICY.strongerBy * this.askedUpBytesPerS) return;
-    this.askedUpBytesPerS = up;
-    for (const peer of this.view.peers) peer.refusedUntilMs.fill(0);
+  #reconsider(): void {
+    const up = this.#uploader.toldBytesPerS ?? 0;
+    if (up <= POLICY.strongerBy * this.#askedUpBytesPerS) return;
+    this.#askedUpBytesPerS = up;
+    for (const peer of this.#view.peers) peer.refusedUntilMs.fill(0);
   }
 
-  private subscribe(asked: ReadonlyMap<LivePeer, number>, from: (peer: LivePeer) => number): void {
+  #subscribe(asked: ReadonlyMap<LivePeer, number>, from: (peer: LivePeer) => number): void {
     for (const [peer, mask] of asked) peer.send({ type: "subscribe", mask, from: from(peer) });
   }
 
   /** The next parent pushes the newest of the pieces that a lost one did not bring; older ones are pulled. */
-  private catchUpFrom(firstSeq: number): number {
-    const { window, rate } = this.view;
+  #catchUpFrom(firstSeq: number): number {
+    const { window, rate } = this.#view;
     const oldest = (window.newest?.seq ?? 0) - rate.pieces(POLICY.catchUpMs, POLICY.leastCatchUpPieces);
     return Math.max(firstSeq, window.solid, oldest);
   }
@@ -147,25 +148,25 @@ export class Parents {
    * Leaves parents that are now below us: two members that choose at the same moment do not know of each other's
    * choice.
    */
-  private leaveCircles(nowMs: number): void {
+  #leaveCircles(nowMs: number): void {
     for (const branch of this.branches) {
       const { parent, substream } = branch;
       // Check the depth too: some paths seem to contain us by chance.
-      if (parent === null || !isBelow(parent, substream, this.view.mark)) continue;
+      if (parent === null || !isBelow(parent, substream, this.#view.mark)) continue;
       const depth = depthAt(parent, substream);
       if (depth <= MAX_DEPTH && depth >= branch.toldDepth) branch.leave(nowMs);
     }
   }
 
   /** Keeps the depths reported to children while we were fed. */
-  private remember(): void {
+  #remember(): void {
     for (const branch of this.branches) {
       const { depth } = branch;
-      if (depth !== UNFED) branch.toldDepth = Math.min(UNFED, depth + this.uploader.step);
+      if (depth !== UNFED) branch.toldDepth = Math.min(UNFED, depth + this.#uploader.step);
     }
   }
 
-  private dropSilent(nowMs: number): void {
+  #dropSilent(nowMs: number): void {
     for (const branch of this.branches) {
       const asked = branch.next?.peer;
       if (asked !== undefined && isSilent(asked, nowMs)) this.lost(asked, branch.bit, nowMs, true);
@@ -174,8 +175,8 @@ export class Parents {
     }
   }
 
-  private dropLaggards(nowMs: number): void {
-    const late = lateBlocks(this.view, this.branches, nowMs);
+  #dropLaggards(nowMs: number): void {
+    const late = lateBlocks(this.#view, this.branches, nowMs);
     for (const branch of this.branches) {
       const { parent } = branch;
       const patienceMs = branch.isProven ? POLICY.parentLagMs : POLICY.unstartedMs;
@@ -190,7 +191,7 @@ export class Parents {
   }
 
   /** A parent that is enough nearer to the source to be worth moving to; null without. */
-  private better(branch: Branch, parent: LivePeer, nowMs: number): LivePeer | null {
+  #better(branch: Branch, parent: LivePeer, nowMs: number): LivePeer | null {
     if (branch.next !== null) {
       if (nowMs - branch.next.askedMs < POLICY.parentLagMs) return null;
       const asked = branch.next.peer;
@@ -202,14 +203,14 @@ export class Parents {
     }
     if (branch.noticeUntilMs !== null) {
       if (nowMs >= branch.noticeUntilMs) branch.release(nowMs);
-      return this.choose(branch, nowMs, Infinity);
+      return this.#choose(branch, nowMs, Infinity);
     }
     const { depth } = branch;
-    if (depth === UNFED) return this.rescue(branch, nowMs);
+    if (depth === UNFED) return this.#rescue(branch, nowMs);
     branch.chanceMs = null;
     if (nowMs < branch.lookMs) return null;
-    this.planLook(branch, nowMs);
-    const found = this.choose(branch, nowMs, depth - POLICY.improveSteps);
+    this.#planLook(branch, nowMs);
+    const found = this.#choose(branch, nowMs, depth - POLICY.improveSteps);
     return found === parent ? null : found;
   }
 
@@ -217,23 +218,23 @@ export class Parents {
    * Another parent for a branch that gets nothing. The member at its head has no parent and takes the first
    * opportunity, for the whole branch. The other members wait a moment for that, so that the branch stays together.
    */
-  private rescue(branch: Branch, nowMs: number): LivePeer | null {
-    const found = this.choose(branch, nowMs, Infinity);
+  #rescue(branch: Branch, nowMs: number): LivePeer | null {
+    const found = this.#choose(branch, nowMs, Infinity);
     if (found === null) {
       branch.chanceMs = null;
       return null;
     }
-    if (found.isSource && (this.headMask & branch.bit) !== 0) return found;
+    if (found.isSource && (this.#headMask & branch.bit) !== 0) return found;
     // Our parent says that it is fed and brings nothing: we are the head of the branch.
     if (branch.isProven && depthAt(branch.parent!, branch.substream) <= MAX_DEPTH) return found;
-    branch.chanceMs ??= nowMs + POLICY.unfedMs * (0.5 + this.view.random());
+    branch.chanceMs ??= nowMs + POLICY.unfedMs * (0.5 + this.#view.random());
     return nowMs < branch.chanceMs ? null : found;
   }
 
-  private choose(branch: Branch, nowMs: number, maxDepth: number): LivePeer | null {
-    const upEighths = eighths(this.uploader.uplinkBytesPerS, this.view.rate.bytesPerS);
-    const mayUse = (peer: LivePeer) => !this.isReserved(peer, branch, nowMs);
-    return chooseParent(branch, this.view, upEighths, nowMs, maxDepth, mayUse);
+  #choose(branch: Branch, nowMs: number, maxDepth: number): LivePeer | null {
+    const upEighths = eighths(this.#uploader.uplinkBytesPerS, this.#view.rate.bytesPerS);
+    const mayUse = (peer: LivePeer) => !this.#isReserved(peer, branch, nowMs);
+    return chooseParent(branch, this.#view, upEighths, nowMs, maxDepth, mayUse);
   }
 
   /**
@@ -241,14 +242,14 @@ export class Parents {
    * brings a whole branch with it, anybody else little more than itself. Members that another branch already feeds
    * again leave it alone too, because they would take the place of a head that has not dialled yet.
    */
-  private isReserved(peer: LivePeer, branch: Branch, nowMs: number): boolean {
+  #isReserved(peer: LivePeer, branch: Branch, nowMs: number): boolean {
     // The proof that it is the source may still be on the way, and a liar gains nothing by being left alone.
     if (peer.info.role !== "source" || nowMs - peer.connectedMs >= POLICY.returnMs) return false;
-    return this.wasFed && (this.headMask & branch.bit) === 0;
+    return this.#wasFed && (this.#headMask & branch.bit) === 0;
   }
 
-  private planLook(branch: Branch, nowMs: number): void {
-    branch.lookMs = nowMs + POLICY.improveMs * (0.5 + this.view.random());
+  #planLook(branch: Branch, nowMs: number): void {
+    branch.lookMs = nowMs + POLICY.improveMs * (0.5 + this.#view.random());
   }
 }
 

@@ -22,20 +22,20 @@ function isLate(entry: PieceEntry, nowMs: number): boolean {
 
 /** Requests of ours. */
 export class Puller {
-  private readonly view: NodeView;
-  private readonly parents: Parents;
+  readonly #view: NodeView;
+  readonly #parents: Parents;
   /** Block → the peer that was asked last. */
-  private readonly asked = new Map<number, LivePeer>();
+  readonly #asked = new Map<number, LivePeer>();
   /** Blocks with a false copy: nobody will send them again unless asked. */
-  private readonly spoilt = new Set<number>();
+  readonly #spoilt = new Set<number>();
 
   constructor(view: NodeView, parents: Parents) {
-    this.view = view;
-    this.parents = parents;
+    this.#view = view;
+    this.#parents = parents;
   }
 
-  private get window(): PieceWindow {
-    return this.view.window;
+  get #window(): PieceWindow {
+    return this.#view.window;
   }
 
   /**
@@ -43,23 +43,23 @@ export class Puller {
    * are requested at once; others once a neighbour has had them for 0.8 s.
    */
   tick(from: number, urgentUntil: number, nowMs: number): void {
-    const newest = this.window.newest?.seq ?? -1;
-    const { rate } = this.view;
+    const newest = this.#window.newest?.seq ?? -1;
+    const { rate } = this.#view;
     const to = newest + rate.pieces(POLICY.aheadMs, POLICY.leastPiecesAhead);
     const oldest = newest - rate.pieces(POLICY.lookBackMs, POLICY.leastPiecesBack);
-    for (let seq = Math.max(from, this.window.base, oldest); seq <= to; seq++) {
-      const entry = this.window.get(seq);
+    for (let seq = Math.max(from, this.#window.base, oldest); seq <= to; seq++) {
+      const entry = this.#window.get(seq);
       if (entry === undefined || entry.seenMs === null) continue;
       if (entry.header !== null && entry.missing === 0) continue;
       const isAwaited = seq > urgentUntil && !isLate(entry, nowMs);
       if (isAwaited && nowMs - entry.seenMs < POLICY.pullUnpushedMs) continue;
-      this.pull(entry, isAwaited, nowMs);
+      this.#pull(entry, isAwaited, nowMs);
     }
   }
 
   /** Asks `peer` for the beginning of a block that is here, unless another request to it is open. */
   probe(peer: LivePeer, seq: number, block: number, nowMs: number): void {
-    const entry = this.window.get(seq);
+    const entry = this.#window.get(seq);
     if (peer.requests.size > 0 || peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || entry?.header == null) return;
     peer.proofAskedMs ??= nowMs;
     const bytes = Math.min(POLICY.proofBytes, blockLength(entry.header.lengthBytes, block));
@@ -70,64 +70,64 @@ export class Puller {
   /** A block has come, or is no longer wanted: cancels its requests at all peers but `from`. */
   arrived(seq: number, block: number, from: LivePeer | null, lengthBytes: number): void {
     const key = blockKey(seq, block);
-    this.spoilt.delete(key);
+    this.#spoilt.delete(key);
     from?.requests.delete(key);
-    const peer = this.asked.get(key);
+    const peer = this.#asked.get(key);
     if (peer === undefined) return;
-    this.asked.delete(key);
+    this.#asked.delete(key);
     if (peer === from || !peer.requests.delete(key)) return;
     if (!peer.closed) peer.link.cancel(seq, block * BLOCK_BYTES, lengthBytes);
   }
 
   /** A false copy of this block came. */
   spoiled(seq: number, block: number): void {
-    for (const key of this.spoilt) if (key < blockKey(this.window.base, 0)) this.spoilt.delete(key);
-    if (this.spoilt.size < MAX_SPOILT) this.spoilt.add(blockKey(seq, block));
+    for (const key of this.#spoilt) if (key < blockKey(this.#window.base, 0)) this.#spoilt.delete(key);
+    if (this.#spoilt.size < MAX_SPOILT) this.#spoilt.add(blockKey(seq, block));
   }
 
   /** `peer` refused to serve this block. */
   rejected(peer: LivePeer, seq: number, block: number, nowMs: number): void {
-    peer.pullAfterMs = nowMs + POLICY.rejectedMs * (0.5 + this.view.random());
+    peer.pullAfterMs = nowMs + POLICY.rejectedMs * (0.5 + this.#view.random());
     const key = blockKey(seq, block);
-    if (peer.requests.delete(key) && this.asked.get(key) === peer) this.asked.delete(key);
+    if (peer.requests.delete(key) && this.#asked.get(key) === peer) this.#asked.delete(key);
   }
 
   /** A peer left. */
   dropPeer(peer: LivePeer): void {
-    for (const key of peer.requests.keys()) if (this.asked.get(key) === peer) this.asked.delete(key);
+    for (const key of peer.requests.keys()) if (this.#asked.get(key) === peer) this.#asked.delete(key);
     peer.requests.clear();
   }
 
-  private pull(entry: PieceEntry, onlyUnpushed: boolean, nowMs: number): void {
+  #pull(entry: PieceEntry, onlyUnpushed: boolean, nowMs: number): void {
     // The header comes with the first block.
     const count = entry.header === null ? 1 : blockCount(entry.header.lengthBytes);
     for (let block = 0; block < count; block++) {
       if (entry.blocks[block] != null) continue;
       const key = blockKey(entry.seq, block);
-      if (this.asked.has(key)) continue;
-      const isPushed = this.parents.depth(this.view.substreamOf(entry.seq, block)) !== UNFED;
-      if (onlyUnpushed && !this.spoilt.has(key) && isPushed) continue;
-      const peer = this.choose(entry.seq, nowMs);
+      if (this.#asked.has(key)) continue;
+      const isPushed = this.#parents.depth(this.#view.substreamOf(entry.seq, block)) !== UNFED;
+      if (onlyUnpushed && !this.#spoilt.has(key) && isPushed) continue;
+      const peer = this.#choose(entry.seq, nowMs);
       if (peer === null) return;
       const bytes = entry.header === null ? BLOCK_BYTES : blockLength(entry.header.lengthBytes, block);
       peer.requests.set(key, { seq: entry.seq, block, bytes, atMs: nowMs });
-      this.asked.set(key, peer);
+      this.#asked.set(key, peer);
       peer.link.request(entry.seq, block * BLOCK_BYTES, bytes);
     }
   }
 
-  private choose(seq: number, nowMs: number): LivePeer | null {
+  #choose(seq: number, nowMs: number): LivePeer | null {
     let best: LivePeer | null = null;
     let bestCost = Infinity;
-    for (const peer of this.view.peers) {
+    for (const peer of this.#view.peers) {
       if (peer.closed || peer.requests.size >= POLICY.requestsPerPeer || !peer.has(seq)) continue;
       if (peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || peer.upBytesPerS === 0 || isQuiet(peer, nowMs)) {
         continue;
       }
       // Spare the source, because all trees start there; others have the piece by now.
-      const cost = peer.requests.size + (peer.rttMs ?? 100) / 200 + this.view.random() * 2 +
+      const cost = peer.requests.size + (peer.rttMs ?? 100) / 200 + this.#view.random() * 2 +
         (peer.isSource ? 3 : 0) + (peer.hasRoom ? 0 : 2) +
-        (peer.isProven || !this.view.isWary ? 0 : 1);
+        (peer.isProven || !this.#view.isWary ? 0 : 1);
       if (cost < bestCost) [best, bestCost] = [peer, cost];
     }
     return best;
@@ -135,12 +135,12 @@ export class Puller {
 
   /** Gives up requests that were not served in time. */
   expire(nowMs: number): void {
-    for (const peer of this.view.peers) {
+    for (const peer of this.#view.peers) {
       const timeoutMs = isSilent(peer, nowMs) ? POLICY.silentTimeoutMs : POLICY.requestTimeoutMs;
       for (const [key, request] of peer.requests) {
         if (nowMs - request.atMs < timeoutMs) break;
         peer.requests.delete(key);
-        if (this.asked.get(key) === peer) this.asked.delete(key);
+        if (this.#asked.get(key) === peer) this.#asked.delete(key);
         peer.link.cancel(request.seq, request.block * BLOCK_BYTES, request.bytes);
         // Slow is not false: a peer that delivered in the meantime is busy.
         if (peer.lastBlockMs < request.atMs && request.bytes > POLICY.proofBytes) {

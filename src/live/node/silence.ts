@@ -9,20 +9,20 @@ import { POLICY } from "./policy.ts";
 
 /** Finds neighbours that have been silent for too long while the stream went on. */
 export class Silence {
-  private readonly view: NodeView;
-  private newestSeq = -1;
+  readonly #view: NodeView;
+  #newestSeq = -1;
 
   constructor(view: NodeView) {
-    this.view = view;
+    this.#view = view;
   }
 
   /** Notes which neighbours have something to say: all of them when the stream has moved on. Once a tick. */
   tick(nowMs: number): void {
-    const seq = this.view.window.newest?.seq ?? -1;
+    const seq = this.#view.window.newest?.seq ?? -1;
     // Headers are signed: nobody can make others look silent by reporting pieces that do not exist.
-    if (seq === this.newestSeq) return;
-    this.newestSeq = seq;
-    for (const peer of this.view.peers) if (peer.dueMs <= peer.heardMs) peer.dueMs = nowMs;
+    if (seq === this.#newestSeq) return;
+    this.#newestSeq = seq;
+    for (const peer of this.#view.peers) if (peer.dueMs <= peer.heardMs) peer.dueMs = nowMs;
   }
 }
 

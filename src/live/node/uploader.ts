@@ -36,27 +36,27 @@ const TELL_MS = 60;
 /** Sends blocks of a window. */
 export class Uploader {
   readonly flight: Flight;
-  private readonly window: PieceWindow;
-  private readonly gate: UploadGate | undefined;
-  private readonly wake: (afterMs: number) => void;
+  readonly #window: PieceWindow;
+  readonly #gate: UploadGate | undefined;
+  readonly #wake: (afterMs: number) => void;
   /**
    * Pushes to children that pass on much, and to the others. A block waits at each step, so children with many members
    * below them go first.
    */
-  private readonly pushes = [new PushQueue(), new PushQueue()] as const;
+  readonly #pushes = [new PushQueue(), new PushQueue()] as const;
   /** Older pieces for new children. They are sent like requests, when no block waits that a whole branch needs. */
-  private readonly older = new PushQueue();
-  private readonly wanted: Wanted[] = [];
+  readonly #older = new PushQueue();
+  readonly #wanted: Wanted[] = [];
   /** Requests so short that they go before everything else: see `Probation`. One per peer. */
-  private readonly proofs: Wanted[] = [];
-  private readonly waiting = new Map<LivePeer, number>();
-  private pushesInRow = 0;
-  private relaysInRow = 0;
-  private wasOlder = false;
+  readonly #proofs: Wanted[] = [];
+  readonly #waiting = new Map<LivePeer, number>();
+  #pushesInRow = 0;
+  #relaysInRow = 0;
+  #wasOlder = false;
   /** Time that a push waits and takes, averaged, and as last reported, ms. */
-  private averageMs: number;
-  private toldMs: number;
-  private readonly limitBytesPerS: number | null;
+  #averageMs: number;
+  #toldMs: number;
+  readonly #limitBytesPerS: number | null;
   /** Payload sent, bytes. */
   sentBytes = 0;
   /** Pushes that were shed. */
@@ -70,27 +70,27 @@ export class Uploader {
   ) {
     const { uplinkBytesPerS } = limit;
     const { random } = view;
-    this.window = view.window;
-    this.gate = limit.gate;
-    this.wake = wake;
-    this.limitBytesPerS = uplinkBytesPerS;
+    this.#window = view.window;
+    this.#gate = limit.gate;
+    this.#wake = wake;
+    this.#limitBytesPerS = uplinkBytesPerS;
     // The user of a broadcaster knows what its line carries. Without that knowledge the rate starts low.
     const isTold = view.isSource && uplinkBytesPerS !== null;
     const guessBytesPerS = () => isTold ? uplinkBytesPerS : view.rate.bytesPerS / 2;
     // A source that knows nothing learns from the first viewers, whom nobody else can feed.
     const isProbed = !view.isSource && (uplinkBytesPerS ?? Infinity) >= PROBED_BYTES_PER_S;
     this.flight = new Flight({ guessBytesPerS, isTold, isProbed, limitBytesPerS: uplinkBytesPerS || Infinity, random });
-    this.averageMs = this.toldMs = BLOCK_BYTES / this.uplinkBytesPerS * 1000;
+    this.#averageMs = this.#toldMs = BLOCK_BYTES / this.uplinkBytesPerS * 1000;
   }
 
   /** The uplink, bytes/s: measured, or else a lower bound; never more than the user's limit. */
   get uplinkBytesPerS(): number {
-    return Math.min(this.limitBytesPerS ?? Infinity, this.flight.line.bytesPerS);
+    return Math.min(this.#limitBytesPerS ?? Infinity, this.flight.line.bytesPerS);
   }
 
   /** Uplink to report to others, bytes/s; null before anything is known about it. */
   get toldBytesPerS(): number | null {
-    return this.isMeasured || this.shownBytesPerS > 0 || this.limitBytesPerS === 0 ? this.uplinkBytesPerS : null;
+    return this.isMeasured || this.shownBytesPerS > 0 || this.#limitBytesPerS === 0 ? this.uplinkBytesPerS : null;
   }
 
   /** True when the uplink was the limit once, so that it is known. */
@@ -110,13 +110,13 @@ export class Uploader {
 
   /** Time until everything that is queued has left, ms. */
   get queueDelayMs(): number {
-    return this.pushDelayMs + (this.wanted.length + this.older.length) * BLOCK_BYTES / this.uplinkBytesPerS * 1000;
+    return this.pushDelayMs + (this.#wanted.length + this.#older.length) * BLOCK_BYTES / this.uplinkBytesPerS * 1000;
   }
 
   /** The part of that time for which a block pushed now would wait, ms. */
   get pushDelayMs(): number {
-    const blocks = this.pushes[0].length + this.pushes[1].length;
-    return (blocks * BLOCK_BYTES + this.waitingBytes) / this.uplinkBytesPerS * 1000;
+    const blocks = this.#pushes[0].length + this.#pushes[1].length;
+    return (blocks * BLOCK_BYTES + this.#waitingBytes) / this.uplinkBytesPerS * 1000;
   }
 
   /**
@@ -124,49 +124,49 @@ export class Uploader {
    * tree hears of each change.
    */
   get stepMs(): number {
-    return this.toldMs;
+    return this.#toldMs;
   }
 
   /** Depth that a step from us to a child adds. */
   get step(): number {
-    return stepOf(this.uplinkBytesPerS, this.toldMs);
+    return stepOf(this.uplinkBytesPerS, this.#toldMs);
   }
 
-  private get waitingBytes(): number {
+  get #waitingBytes(): number {
     return this.flight.line.waitingBytes(this.flight.inFlightBytes);
   }
 
   /** Queues a block of the substream with `bit` for a child; `passesOn`: others wait for it below that child. */
   push(peer: LivePeer, entry: PieceEntry, block: number, bit: number, passesOn: boolean, nowMs: number): void {
-    this.pushes[passesOn ? 0 : 1].add({ peer, entry, block, bit, atMs: nowMs });
+    this.#pushes[passesOn ? 0 : 1].add({ peer, entry, block, bit, atMs: nowMs });
   }
 
   /** As `push`, for a child that has just come: pieces that its parent had before the child came. */
   catchUp(peer: LivePeer, entry: PieceEntry, block: number, bit: number, nowMs: number): void {
-    this.older.add({ peer, entry, block, bit, atMs: nowMs });
+    this.#older.add({ peer, entry, block, bit, atMs: nowMs });
   }
 
   /** Queues a response; false when the peer has too many waiting or the block isn't here. */
   request(peer: LivePeer, seq: number, block: number, bytes: number): boolean {
-    const count = this.waiting.get(peer) ?? 0;
-    if (count >= POLICY.requestQueueLimit || this.window.get(seq)?.blocks[block] == null) return false;
+    const count = this.#waiting.get(peer) ?? 0;
+    if (count >= POLICY.requestQueueLimit || this.#window.get(seq)?.blocks[block] == null) return false;
     // Neighbours judge us by these small proofs, and they are almost free to send.
     if (bytes <= POLICY.proofBytes && count === 0) {
-      this.waiting.set(peer, 1);
-      this.proofs.push({ peer, seq, block, bytes });
+      this.#waiting.set(peer, 1);
+      this.#proofs.push({ peer, seq, block, bytes });
       return true;
     }
     if (this.pushDelayMs > POLICY.pullBelowMs || this.queueDelayMs > POLICY.maxServeDelayMs) return false;
-    this.waiting.set(peer, count + 1);
-    this.wanted.push({ peer, seq, block, bytes });
+    this.#waiting.set(peer, count + 1);
+    this.#wanted.push({ peer, seq, block, bytes });
     return true;
   }
 
   /** Withdraws a request, or a push that may be waiting. */
   cancel(peer: LivePeer, seq: number, block: number): void {
-    for (const queue of [this.wanted, this.proofs]) {
+    for (const queue of [this.#wanted, this.#proofs]) {
       const at = queue.findIndex((item) => item.peer === peer && item.seq === seq && item.block === block);
-      if (at >= 0) return this.forget(queue.splice(at, 1)[0]!);
+      if (at >= 0) return this.#forget(queue.splice(at, 1)[0]!);
     }
     const { unwanted } = peer;
     if (peer.pushMask === 0) return;
@@ -179,10 +179,10 @@ export class Uploader {
 
   /** A peer left: drops everything queued for it. */
   dropPeer(peer: LivePeer): void {
-    this.waiting.delete(peer);
+    this.#waiting.delete(peer);
     this.flight.drop(peer);
-    for (const queue of [...this.pushes, this.older]) queue.forget(peer);
-    for (const queue of [this.wanted, this.proofs]) {
+    for (const queue of [...this.#pushes, this.#older]) queue.forget(peer);
+    for (const queue of [this.#wanted, this.#proofs]) {
       for (let i = queue.length - 1; i >= 0; i--) if (queue[i]!.peer === peer) queue.splice(i, 1);
     }
   }
@@ -190,49 +190,49 @@ export class Uploader {
   /** `peer` sent a PING or PONG with `nonce`, as in `Flight.echoed`; false when that is none of ours. */
   echoed(peer: LivePeer, nonce: bigint, atMs: number | null, nowMs: number): boolean {
     if (!this.flight.echoed(peer, nonce, atMs, nowMs)) return false;
-    for (const queue of [...this.pushes, this.older]) queue.resume(peer);
+    for (const queue of [...this.#pushes, this.#older]) queue.resume(peer);
     return true;
   }
 
   /** Hands blocks over while the network takes them. */
   pump(nowMs: number): void {
-    while (this.mayHand(nowMs)) {
-      if (this.proofs.length > 0) {
-        this.answer(this.proofs.shift()!, nowMs);
+    while (this.#mayHand(nowMs)) {
+      if (this.#proofs.length > 0) {
+        this.#answer(this.#proofs.shift()!, nowMs);
         continue;
       }
-      const isTurn = this.pushesInRow >= POLICY.pushesPerPull || this.next(nowMs) === null;
-      if (!(isTurn && this.sendOther(nowMs)) && !this.sendPush(nowMs)) {
+      const isTurn = this.#pushesInRow >= POLICY.pushesPerPull || this.#next(nowMs) === null;
+      if (!(isTurn && this.#sendOther(nowMs)) && !this.#sendPush(nowMs)) {
         this.flight.isLimited = false;
         return;
       }
     }
-    const isMore = this.wanted.length > 0 || this.proofs.length > 0 || this.next(nowMs) !== null ||
-      this.head(this.older, nowMs) !== null;
+    const isMore = this.#wanted.length > 0 || this.#proofs.length > 0 || this.#next(nowMs) !== null ||
+      this.#head(this.#older, nowMs) !== null;
     this.flight.isLimited = isMore && !this.flight.hasRoom(nowMs);
     const pauseMs = this.flight.pauseMs(nowMs);
-    if (isMore && pauseMs > 0) this.wake(pauseMs);
+    if (isMore && pauseMs > 0) this.#wake(pauseMs);
   }
 
-  private mayHand(nowMs: number): boolean {
-    return this.flight.hasRoom(nowMs) && (this.gate?.isOpen ?? true);
+  #mayHand(nowMs: number): boolean {
+    return this.flight.hasRoom(nowMs) && (this.#gate?.isOpen ?? true);
   }
 
   /** The queue whose head goes next; drops useless blocks from both. */
-  private next(nowMs: number): PushQueue | null {
-    const [relays, leaves] = this.pushes;
-    const hasRelay = this.head(relays, nowMs) !== null;
-    const hasLeaf = this.head(leaves, nowMs) !== null;
-    if (hasLeaf && (!hasRelay || this.relaysInRow >= POLICY.relaysPerLeaf)) return leaves;
+  #next(nowMs: number): PushQueue | null {
+    const [relays, leaves] = this.#pushes;
+    const hasRelay = this.#head(relays, nowMs) !== null;
+    const hasLeaf = this.#head(leaves, nowMs) !== null;
+    if (hasLeaf && (!hasRelay || this.#relaysInRow >= POLICY.relaysPerLeaf)) return leaves;
     return hasRelay ? relays : null;
   }
 
   /** The next block of `queue`, after dropping useless ones before it. */
-  private head(queue: PushQueue, nowMs: number): Push | null {
-    return queue.head((push) => this.isUseful(push, nowMs), (peer) => this.flight.isFull(peer));
+  #head(queue: PushQueue, nowMs: number): Push | null {
+    return queue.head((push) => this.#isUseful(push, nowMs), (peer) => this.flight.isFull(peer));
   }
 
-  private isUseful({ peer, entry, block, bit, atMs }: Push, nowMs: number): boolean {
+  #isUseful({ peer, entry, block, bit, atMs }: Push, nowMs: number): boolean {
     if (peer.closed || (peer.pushMask & bit) === 0 || entry.blocks[block] == null || peer.has(entry.seq)) return false;
     if (peer.unwanted.size > 0 && peer.unwanted.delete(blockKey(entry.seq, block))) return false;
     if (nowMs - atMs <= POLICY.shedAfterMs) return true;
@@ -240,51 +240,51 @@ export class Uploader {
     return false;
   }
 
-  private sendPush(nowMs: number): boolean {
-    const queue = this.next(nowMs);
+  #sendPush(nowMs: number): boolean {
+    const queue = this.#next(nowMs);
     if (queue === null) return false;
-    this.relaysInRow = queue === this.pushes[0] ? this.relaysInRow + 1 : 0;
-    this.pushesInRow++;
-    this.average(nowMs - this.sendHead(queue, nowMs).atMs);
+    this.#relaysInRow = queue === this.#pushes[0] ? this.#relaysInRow + 1 : 0;
+    this.#pushesInRow++;
+    this.#average(nowMs - this.#sendHead(queue, nowMs).atMs);
     return true;
   }
 
-  private average(waitedMs: number): void {
-    const ms = waitedMs + (this.waitingBytes + BLOCK_BYTES) / this.uplinkBytesPerS * 1000;
-    this.averageMs += (ms - this.averageMs) * AVERAGE_SHARE;
-    if (Math.abs(this.averageMs - this.toldMs) > TELL_MS) this.toldMs = this.averageMs;
+  #average(waitedMs: number): void {
+    const ms = waitedMs + (this.#waitingBytes + BLOCK_BYTES) / this.uplinkBytesPerS * 1000;
+    this.#averageMs += (ms - this.#averageMs) * AVERAGE_SHARE;
+    if (Math.abs(this.#averageMs - this.#toldMs) > TELL_MS) this.#toldMs = this.#averageMs;
   }
 
-  private sendHead(queue: PushQueue, nowMs: number): Push {
-    const push = this.head(queue, nowMs)!;
+  #sendHead(queue: PushQueue, nowMs: number): Push {
+    const push = this.#head(queue, nowMs)!;
     queue.drop();
-    const isLean = queue !== this.older && (push.peer.leanMask & push.bit) !== 0;
-    this.send(push.peer, push.entry, push.block, BLOCK_BYTES, isLean, nowMs);
+    const isLean = queue !== this.#older && (push.peer.leanMask & push.bit) !== 0;
+    this.#send(push.peer, push.entry, push.block, BLOCK_BYTES, isLean, nowMs);
     return push;
   }
 
   /** Sends a response or an older block, in turns; false when there is neither. */
-  private sendOther(nowMs: number): boolean {
-    const at = this.wanted.findIndex(({ peer }) => !this.flight.isFull(peer));
-    const isOlder = this.head(this.older, nowMs) !== null && (at < 0 || !this.wasOlder);
+  #sendOther(nowMs: number): boolean {
+    const at = this.#wanted.findIndex(({ peer }) => !this.flight.isFull(peer));
+    const isOlder = this.#head(this.#older, nowMs) !== null && (at < 0 || !this.#wasOlder);
     if (!isOlder && at < 0) return false;
-    this.pushesInRow = 0;
-    this.wasOlder = isOlder;
-    if (isOlder) this.sendHead(this.older, nowMs);
-    else this.answer(this.wanted.splice(at, 1)[0]!, nowMs);
+    this.#pushesInRow = 0;
+    this.#wasOlder = isOlder;
+    if (isOlder) this.#sendHead(this.#older, nowMs);
+    else this.#answer(this.#wanted.splice(at, 1)[0]!, nowMs);
     return true;
   }
 
-  private answer(item: Wanted, nowMs: number): void {
-    this.forget(item);
-    const entry = this.window.get(item.seq);
+  #answer(item: Wanted, nowMs: number): void {
+    this.#forget(item);
+    const entry = this.#window.get(item.seq);
     if (entry?.blocks[item.block] == null) {
       item.peer.link.reject(item.seq, item.block * BLOCK_BYTES, item.bytes);
-    } else this.send(item.peer, entry, item.block, item.bytes, false, nowMs);
+    } else this.#send(item.peer, entry, item.block, item.bytes, false, nowMs);
   }
 
   /** `isLean`: the peer has the header from another parent, or will ask for it. */
-  private send(
+  #send(
     peer: LivePeer,
     entry: PieceEntry,
     block: number,
@@ -302,8 +302,8 @@ export class Uploader {
     this.flight.handed(peer, data.length, nowMs);
   }
 
-  private forget(item: Wanted): void {
-    const count = this.waiting.get(item.peer);
-    if (count !== undefined) this.waiting.set(item.peer, count - 1);
+  #forget(item: Wanted): void {
+    const count = this.#waiting.get(item.peer);
+    if (count !== undefined) this.#waiting.set(item.peer, count - 1);
   }
 }
