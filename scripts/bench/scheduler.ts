@@ -4,7 +4,7 @@
  */
 import { Scheduler } from "../../src/swarm/scheduler/scheduler.ts";
 
-const blockBytes = 16_384;
+const BLOCK_BYTES = 16_384;
 
 interface Case {
   readonly name: string;
@@ -18,11 +18,11 @@ interface Case {
 
 /** Runs until everything is here; returns microseconds per block. */
 function measure(run: Case): number {
-  const blocks = Math.ceil(run.pieceBytes / blockBytes);
+  const blocks = Math.ceil(run.pieceBytes / BLOCK_BYTES);
   const totalBytes = run.pieces * run.pieceBytes;
   let queue: number[] = [];
   const scheduler = new Scheduler(
-    { pieceCount: run.pieces, pieceLengthBytes: run.pieceBytes, totalBytes, blockBytes },
+    { pieceCount: run.pieces, pieceLengthBytes: run.pieceBytes, totalBytes, blockBytes: BLOCK_BYTES },
     {
       request: (peer, piece, offset) => void queue.push(peer, piece, offset),
       cancel: () => {},
@@ -73,7 +73,7 @@ function measure(run: Case): number {
       const peer = batch[i]!;
       const piece = batch[i + 1]!;
       nowMs += 0.035;
-      scheduler.progress(peer, blockBytes, nowMs);
+      scheduler.progress(peer, BLOCK_BYTES, nowMs);
       if (scheduler.blockReceived(peer, piece, batch[i + 2]!, nowMs)) received++;
       if (scheduler.pieceComplete(piece) && have[piece] === 0) {
         have[piece] = 1;

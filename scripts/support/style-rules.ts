@@ -5,13 +5,30 @@ import { tokenize } from "./lexer.ts";
 /** A member with the keyword. A constructor has no other way to be private. */
 const PRIVATE = /^[ \t]+private (?!constructor\b)/gm;
 
-/** Members of classes that are private by the keyword, one line each: the runtime does not know it, `#name` it does. */
+/** A number or text under a name in small letters, at the top of a module. */
+const SMALL_CONSTANT = /^(?:export )?const ([a-z]\w*)(?:: \w+)? = (?:-?\d[\w.]*|[\d_ *+.-]+|"[^"]*");/gm;
+
+/**
+ * One line for each fault: members of classes that are private by the keyword, which the runtime does not know, and
+ * constants of a module that are not in capitals.
+ */
 export function styleFaults(files: readonly SourceFile[]): string[] {
-  return files.flatMap(({ path, text }) =>
-    tokenize(text).filter(({ kind }) => kind === "code").flatMap(({ text: code, line }) =>
+  return files.flatMap(({ path, text }) => [
+    ...codeOf(text).flatMap(({ code, line }) =>
       [...code.matchAll(PRIVATE)].map(({ index }) =>
-        `${path}:${line + code.slice(0, index).split("\n").length - 1}: private by the keyword; write #name`
+        `${path}:${lineAt(code, line, index)}: private by the keyword; write #name`
       )
-    )
-  );
+    ),
+    ...[...text.matchAll(SMALL_CONSTANT)].map(({ index, 1: name }) =>
+      `${path}:${lineAt(text, 1, index)}: the constant ${name} is not in capitals`
+    ),
+  ]);
+}
+
+function codeOf(text: string): { code: string; line: number }[] {
+  return tokenize(text).filter(({ kind }) => kind === "code").map(({ text: code, line }) => ({ code, line }));
+}
+
+function lineAt(text: string, firstLine: number, index: number): number {
+  return firstLine + text.slice(0, index).split("\n").length - 1;
 }

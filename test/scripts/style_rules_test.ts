@@ -15,3 +15,13 @@ test("styleFaults() refuses members that are private by the keyword, but constru
 test("styleFaults() passes over comments and texts", () => {
   assertEquals(faults("/**\n  private x\n */\nconst a = `\n  private y = 1;\n`;"), []);
 });
+
+test("styleFaults() refuses constants of a module in small letters, not those of a function", () => {
+  assertEquals(
+    faults('const A_MS = 1;\nconst b = 64 * 1024;\nexport const c: string = "x";\nconst d = f(1);\n  const e = 1;'),
+    [
+      "src/x.ts:2: the constant b is not in capitals",
+      "src/x.ts:3: the constant c is not in capitals",
+    ],
+  );
+});

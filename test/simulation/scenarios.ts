@@ -23,7 +23,7 @@ export interface Result {
 }
 
 const MiB = 1_048_576;
-const mbit = 125_000;
+const MBIT = 125_000;
 
 const repeat = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 
@@ -58,7 +58,7 @@ function figures(
 }
 
 /** Peers are connected and unchoked this long before the player opens, unless a scenario is about a cold start. */
-const warmMs = 500;
+const WARM_MS = 500;
 
 function seeks(swarm: SimSwarm, player: SimPlayer, count: number, everyMs: number, random: () => number): void {
   for (let i = 0; i < count; i++) {
@@ -73,26 +73,26 @@ export function fourSeeders(tuning: Partial<Tuning> = {}): Result {
   const swarm = new SimSwarm({
     totalBytes: 700 * MiB,
     pieceBytes: MiB,
-    peers: repeat(4, () => ({ rate: 20 * mbit, rttMs: 50 })),
+    peers: repeat(4, () => ({ rate: 20 * MBIT, rttMs: 50 })),
     tuning,
   });
-  swarm.queue.run(warmMs);
-  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 5 * mbit });
+  swarm.queue.run(WARM_MS);
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 5 * MBIT });
   // Cold: interest, unchoke, request, data are two round trips.
   swarm.queue.run(20_000, () => player.startedMs !== null);
   const start = player.startedMs;
   swarm.queue.run(swarm.nowMs + 2000);
   seeks(swarm, player, 12, 1500, seededRandom(7));
-  return figures("4 × 20 Mbit/s, 50 ms", swarm, [player], 100 + (MiB * 1000) / (80 * mbit), start);
+  return figures("4 × 20 Mbit/s, 50 ms", swarm, [player], 100 + (MiB * 1000) / (80 * MBIT), start);
 }
 
 /** Thirty slow peers, 0.3–0.7 Mbit/s each, 40–160 ms. Aggregate 15 Mbit/s, bitrate 6. */
 export function slowPeers(tuning: Partial<Tuning> = {}): Result {
   const random = seededRandom(3);
-  const peers = repeat(30, () => ({ rate: (0.3 + 0.4 * random()) * mbit, rttMs: 40 + 120 * random() }));
+  const peers = repeat(30, () => ({ rate: (0.3 + 0.4 * random()) * MBIT, rttMs: 40 + 120 * random() }));
   const swarm = new SimSwarm({ totalBytes: 200 * MiB, pieceBytes: MiB / 2, peers, tuning });
-  swarm.queue.run(warmMs);
-  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 6 * mbit });
+  swarm.queue.run(WARM_MS);
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 6 * MBIT });
   swarm.queue.run(60_000, () => player.startedMs !== null);
   const start = player.startedMs;
   swarm.queue.run(swarm.nowMs + 20_000);
@@ -103,7 +103,7 @@ export function slowPeers(tuning: Partial<Tuning> = {}): Result {
 
 /** Four seeders with 1.3 × the bitrate between them; one freezes at 20 s for good. */
 export function freeze(tuning: Partial<Tuning> = {}, seed = 1): Result {
-  const bitrate = 8 * mbit;
+  const bitrate = 8 * MBIT;
   const rate = (1.3 * bitrate) / 4;
   const peers = repeat(4, (i): PeerProfile => i === 1 ? { rate, rttMs: 50, freezeAtMs: 20_000 } : { rate, rttMs: 50 });
   const swarm = new SimSwarm({ seed, totalBytes: 60 * bitrate, pieceBytes: MiB / 2, peers, tuning });
@@ -114,7 +114,7 @@ export function freeze(tuning: Partial<Tuning> = {}, seed = 1): Result {
 
 /** The same behind links that deliver in lumps and swallow megabytes: nothing asked for can be called back. */
 export function bloatedFreeze(tuning: Partial<Tuning> = {}, seed = 1): Result {
-  const bitrate = 8 * mbit;
+  const bitrate = 8 * MBIT;
   const rate = (1.3 * bitrate) / 4;
   const link: PeerProfile = { rate, rttMs: 50, sendBufferBytes: 4 * MiB, lumpBytes: 64 * 1024 };
   const peers = repeat(4, (i): PeerProfile => i === 1 ? { ...link, freezeAtMs: 8000 } : link);
@@ -142,12 +142,12 @@ export function fastPeer(tuning: Partial<Tuning> = {}): Result {
 
 /** A copy at full speed over long, uneven routes, with a host that looks at its sockets every 10 ms only. */
 export function longRoutes(tuning: Partial<Tuning> = {}): Result {
-  const peers = [40, 100, 200, 300].map((rttMs): PeerProfile => ({ rate: 20 * mbit, rttMs }));
+  const peers = [40, 100, 200, 300].map((rttMs): PeerProfile => ({ rate: 20 * MBIT, rttMs }));
   const swarm = new SimSwarm({ totalBytes: 200 * MiB, pieceBytes: MiB, peers, hostQuantumMs: 10, tuning });
   const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: Number.POSITIVE_INFINITY });
   swarm.queue.run(200_000, () => player.position >= swarm.totalBytes);
-  const utilisation = swarm.totalBytes / ((80 * mbit * swarm.nowMs) / 1000);
-  return figures("long routes, copy", swarm, [player], 120 + (MiB * 1000) / (60 * mbit), player.startedMs, utilisation);
+  const utilisation = swarm.totalBytes / ((80 * MBIT * swarm.nowMs) / 1000);
+  return figures("long routes, copy", swarm, [player], 120 + (MiB * 1000) / (60 * MBIT), player.startedMs, utilisation);
 }
 
 /** A copy at full speed from one seeder that answers every 500 ms only, as Transmission 3.00 does. */
@@ -166,39 +166,39 @@ export function manyReaders(tuning: Partial<Tuning> = {}): Result {
   const swarm = new SimSwarm({
     totalBytes: 700 * MiB,
     pieceBytes: MiB,
-    peers: repeat(6, () => ({ rate: 10 * mbit, rttMs: 60 })),
+    peers: repeat(6, () => ({ rate: 10 * MBIT, rttMs: 60 })),
     tuning,
   });
-  swarm.queue.run(warmMs);
-  const players = repeat(3, (i) => new SimPlayer(swarm, { id: i, start: i * 200 * MiB, bytesPerSecond: 12 * mbit }));
+  swarm.queue.run(WARM_MS);
+  const players = repeat(3, (i) => new SimPlayer(swarm, { id: i, start: i * 200 * MiB, bytesPerSecond: 12 * MBIT }));
   const copy = new SimPlayer(swarm, { id: 9, start: 100 * MiB, bytesPerSecond: Number.POSITIVE_INFINITY });
   swarm.queue.run(60_000);
   const start = Math.max(...players.map((player) => player.startedMs ?? Number.POSITIVE_INFINITY));
   copy.close();
-  const result = figures("3 players and a copy", swarm, players, 110 + (4 * MiB * 1000) / (60 * mbit), start);
+  const result = figures("3 players and a copy", swarm, players, 110 + (4 * MiB * 1000) / (60 * MBIT), start);
   return result;
 }
 
 /** Good peers among liars, stalling, choking, rejecting, corrupting and leaving ones. */
 export function adversaries(tuning: Partial<Tuning> = {}, seed = 1): Result {
-  const good = repeat(3, (): PeerProfile => ({ rate: 6 * mbit, rttMs: 60 }));
+  const good = repeat(3, (): PeerProfile => ({ rate: 6 * MBIT, rttMs: 60 }));
   const bad: PeerProfile[] = [
-    { rate: 10 * mbit, rttMs: 30, lying: true },
-    { rate: 10 * mbit, rttMs: 30, lying: true, fast: false },
-    { rate: 8 * mbit, rttMs: 40, choking: { onMs: 3000, offMs: 4000 } },
-    { rate: 8 * mbit, rttMs: 40, choking: { onMs: 1000, offMs: 2000 }, fast: false },
-    { rate: 8 * mbit, rttMs: 40, rejects: 0.5 },
-    { rate: 8 * mbit, rttMs: 40, rejects: 1 },
-    { rate: 8 * mbit, rttMs: 40, corrupts: 0.05 },
-    { rate: 8 * mbit, rttMs: 40, leaveAtMs: 5000 },
-    { rate: 8 * mbit, rttMs: 40, freezeAtMs: 4000, thawAtMs: 12_000 },
-    { rate: 0.05 * mbit, rttMs: 300 },
+    { rate: 10 * MBIT, rttMs: 30, lying: true },
+    { rate: 10 * MBIT, rttMs: 30, lying: true, fast: false },
+    { rate: 8 * MBIT, rttMs: 40, choking: { onMs: 3000, offMs: 4000 } },
+    { rate: 8 * MBIT, rttMs: 40, choking: { onMs: 1000, offMs: 2000 }, fast: false },
+    { rate: 8 * MBIT, rttMs: 40, rejects: 0.5 },
+    { rate: 8 * MBIT, rttMs: 40, rejects: 1 },
+    { rate: 8 * MBIT, rttMs: 40, corrupts: 0.05 },
+    { rate: 8 * MBIT, rttMs: 40, leaveAtMs: 5000 },
+    { rate: 8 * MBIT, rttMs: 40, freezeAtMs: 4000, thawAtMs: 12_000 },
+    { rate: 0.05 * MBIT, rttMs: 300 },
   ];
   const swarm = new SimSwarm({ seed, totalBytes: 80 * MiB, pieceBytes: MiB / 2, peers: [...bad, ...good], tuning });
-  swarm.queue.run(warmMs);
-  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 12 * mbit });
+  swarm.queue.run(WARM_MS);
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 12 * MBIT });
   swarm.queue.run(120_000, () => player.done);
-  return figures("adversaries", swarm, [player], 110 + (MiB * 1000) / (18 * mbit), player.startedMs);
+  return figures("adversaries", swarm, [player], 110 + (MiB * 1000) / (18 * MBIT), player.startedMs);
 }
 
 /** Figures of many runs in bad swarms. */
@@ -220,14 +220,14 @@ export interface BadSwarmResult {
  * `scripts/bench/bad-swarm.ts`, but from connected peers on.
  */
 export function badSwarms(runs: number, tuning: Partial<Tuning> = {}): BadSwarmResult {
-  const bitrate = 8 * mbit;
+  const bitrate = 8 * MBIT;
   const pieceBytes = MiB / 4;
   const startBytes = bitrate / 2;
   const lists = { start: [] as number[], startLimit: [] as number[], seek: [] as number[], seekLimit: [] as number[] };
   let [stalledMs, playedMs, bans] = [0, 0, 0];
   for (let seed = 1; seed <= runs; seed++) {
     const random = seededRandom(seed);
-    const draw = (): PeerProfile => ({ rate: (1 + 3 * random()) * mbit, rttMs: 80 + 170 * random() });
+    const draw = (): PeerProfile => ({ rate: (1 + 3 * random()) * MBIT, rttMs: 80 + 170 * random() });
     const drawn = repeat(4, draw);
     const factor = (1.3 * bitrate) / drawn.reduce((sum, { rate }) => sum + rate, 0);
     const good = drawn.map((peer) => ({ ...peer, rate: peer.rate * factor }));
@@ -275,11 +275,11 @@ export function badSwarms(runs: number, tuning: Partial<Tuning> = {}): BadSwarmR
 /** Nobody reads: everything is fetched from 12 peers that have parts, and a slow seed. */
 export function background(tuning: Partial<Tuning> = {}): Result {
   const peers: PeerProfile[] = [
-    ...repeat(12, (i): PeerProfile => ({ rate: 5 * mbit, rttMs: 60, share: 0.3 + 0.05 * i })),
-    { rate: 2 * mbit, rttMs: 100 },
+    ...repeat(12, (i): PeerProfile => ({ rate: 5 * MBIT, rttMs: 60, share: 0.3 + 0.05 * i })),
+    { rate: 2 * MBIT, rttMs: 100 },
   ];
   const swarm = new SimSwarm({ totalBytes: 256 * MiB, pieceBytes: MiB / 2, peers, tuning });
-  swarm.queue.run(warmMs);
+  swarm.queue.run(WARM_MS);
   const began = swarm.nowMs;
   swarm.scheduler.setBackground({ firstPiece: 0, endPiece: swarm.pieceCount }, swarm.nowMs);
   swarm.tick();

@@ -5,7 +5,7 @@ import { SimSwarm } from "./sim-swarm.ts";
 import { SimPlayer } from "./sim-player.ts";
 
 const MiB = 1_048_576;
-const mbit = 125_000;
+const MBIT = 125_000;
 
 test("Scheduler splits the first piece over all peers and seeks within a piece of the physical limit", () => {
   const result = scenarios.fourSeeders();
@@ -106,9 +106,9 @@ test("Scheduler names the reason when nobody has a piece, and goes on when someb
   const swarm = new SimSwarm({
     totalBytes: 20 * MiB,
     pieceBytes: MiB,
-    peers: [{ rate: 20 * mbit, rttMs: 50, lacks }, { rate: 20 * mbit, rttMs: 50, joinAtMs: 20_000 }],
+    peers: [{ rate: 20 * MBIT, rttMs: 50, lacks }, { rate: 20 * MBIT, rttMs: 50, joinAtMs: 20_000 }],
   });
-  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 8 * mbit });
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 8 * MBIT });
   swarm.queue.run(12_000);
   assertEquals(player.position, 5 * MiB);
   assertEquals(swarm.scheduler.stallReason(1, swarm.nowMs), "missing_piece");
@@ -119,9 +119,9 @@ test("Scheduler names the reason when nobody has a piece, and goes on when someb
 });
 
 test("Scheduler asks for nothing more when its only reader is gone, and for evicted pieces when one comes back", () => {
-  const peers = [{ rate: 20 * mbit, rttMs: 50 }, { rate: 20 * mbit, rttMs: 50 }];
+  const peers = [{ rate: 20 * MBIT, rttMs: 50 }, { rate: 20 * MBIT, rttMs: 50 }];
   const swarm = new SimSwarm({ totalBytes: 100 * MiB, pieceBytes: MiB, peers });
-  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 8 * mbit });
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 8 * MBIT });
   swarm.queue.run(1500);
   player.close();
   const asked = swarm.requests;
@@ -132,16 +132,16 @@ test("Scheduler asks for nothing more when its only reader is gone, and for evic
   const had = swarm.haveCount;
   assert(had > 2);
   for (let piece = 0; piece < had; piece++) swarm.evict(piece);
-  const again = new SimPlayer(swarm, { id: 2, bytesPerSecond: 8 * mbit });
+  const again = new SimPlayer(swarm, { id: 2, bytesPerSecond: 8 * MBIT });
   swarm.queue.run(200_000, () => again.done);
   assert(again.done);
   assertEquals(again.stalls, 0);
 });
 
 test("Scheduler survives its own process being stopped for a while", () => {
-  const peers = [{ rate: 5 * mbit, rttMs: 50 }, { rate: 5 * mbit, rttMs: 50 }];
+  const peers = [{ rate: 5 * MBIT, rttMs: 50 }, { rate: 5 * MBIT, rttMs: 50 }];
   const swarm = new SimSwarm({ totalBytes: 40 * MiB, pieceBytes: MiB, peers, pauses: [{ atMs: 4000, endMs: 9000 }] });
-  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 4 * mbit });
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 4 * MBIT });
   swarm.queue.run(200_000, () => player.done);
   assert(player.done);
   assertEquals(swarm.dropped, []);

@@ -58,7 +58,7 @@ interface Pending {
 }
 
 /** Payload is reported at least this finely, as a socket would. */
-const chunkBytes = 4096;
+const CHUNK_BYTES = 4096;
 
 export class SimPeer {
   readonly profile: PeerProfile;
@@ -166,7 +166,7 @@ export class SimPeer {
   }
 
   #chunk(block: Pending, sent: number): void {
-    const coarse = this.profile.rate > 1_000_000 ? block.length : chunkBytes;
+    const coarse = this.profile.rate > 1_000_000 ? block.length : CHUNK_BYTES;
     const bytes = Math.min(coarse, block.length - sent);
     this.#queue.after((bytes * 1000) / this.profile.rate, () => {
       if (this.gone) return;

@@ -33,7 +33,7 @@ export interface PlayerProfile {
 }
 
 /** Size of one read. */
-const readBytes = 262_144;
+const READ_BYTES = 262_144;
 
 export class SimPlayer {
   /** Time from opening (or the last seek) to the first byte, and to the prebuffer; null before. */
@@ -107,7 +107,7 @@ export class SimPlayer {
       end: swarm.totalBytes,
       bytesPerSecond: known ? rate : null,
       readAheadBytes: null,
-      waitingEnd: waits ? Math.min(this.position + readBytes, swarm.totalBytes) : this.position,
+      waitingEnd: waits ? Math.min(this.position + READ_BYTES, swarm.totalBytes) : this.position,
     }, swarm.nowMs);
     swarm.tick();
   }
@@ -117,7 +117,7 @@ export class SimPlayer {
     const swarm = this.#swarm;
     let moved = false;
     while (this.position < swarm.totalBytes && this.#roomBytes > 0) {
-      const bytes = Math.min(swarm.availableFrom(this.position), readBytes, this.#roomBytes);
+      const bytes = Math.min(swarm.availableFrom(this.position), READ_BYTES, this.#roomBytes);
       if (bytes < 1) break;
       this.position += bytes;
       moved = true;

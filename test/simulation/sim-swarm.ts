@@ -18,9 +18,9 @@ export interface SwarmProfile {
   readonly tuning?: Partial<Tuning>;
 }
 
-const blockBytes = 16_384;
+const BLOCK_BYTES = 16_384;
 /** Hashing speed, bytes/ms. */
-const hashBytesPerMs = 1_000_000;
+const HASH_BYTES_PER_MS = 1_000_000;
 
 export class SimSwarm {
   readonly queue = new EventQueue();
@@ -67,7 +67,7 @@ export class SimSwarm {
       pieceCount: this.pieceCount,
       pieceLengthBytes: profile.pieceBytes,
       totalBytes: profile.totalBytes,
-      blockBytes,
+      blockBytes: BLOCK_BYTES,
     };
     this.scheduler = new Scheduler(
       shape,
@@ -159,7 +159,7 @@ export class SimSwarm {
     const senders = this.#senders.get(piece) ?? new Map<number, number>();
     this.#senders.set(piece, senders.set(offset, id));
     if (!scheduler.pieceComplete(piece)) return;
-    queue.after(this.pieceBytes / hashBytesPerMs, () => this.#hashed(piece));
+    queue.after(this.pieceBytes / HASH_BYTES_PER_MS, () => this.#hashed(piece));
   }
 
   #hashed(piece: number): void {
@@ -210,7 +210,7 @@ export class SimSwarm {
         this.#corrupt.get(piece)?.delete(offset);
       }
       if (this.#corrupt.get(piece)?.size === 0) this.#corrupt.delete(piece);
-      if (offsets.length > 0) scheduler.blocksLost(piece, offsets.map((offset) => offset / blockBytes), nowMs);
+      if (offsets.length > 0) scheduler.blocksLost(piece, offsets.map((offset) => offset / BLOCK_BYTES), nowMs);
     }
     // Pieces that it spoiled before need only its blocks again.
     for (const [piece, { senders, corrupt }] of [...this.#copies]) {
@@ -223,7 +223,9 @@ export class SimSwarm {
         now.set(offset, peer);
         if (corrupt.has(offset)) this.#corrupt.set(piece, (this.#corrupt.get(piece) ?? new Set()).add(offset));
       }
-      if (scheduler.pieceComplete(piece)) this.queue.after(this.pieceBytes / hashBytesPerMs, () => this.#hashed(piece));
+      if (scheduler.pieceComplete(piece)) {
+        this.queue.after(this.pieceBytes / HASH_BYTES_PER_MS, () => this.#hashed(piece));
+      }
     }
   }
 

@@ -1,5 +1,5 @@
 /** State shared by the parts of the scheduler, and the few operations that change it and call the host. */
-import { active, blockHere, missing, PieceBook } from "./pieces.ts";
+import { ACTIVE, BLOCK_HERE, MISSING, PieceBook } from "./pieces.ts";
 import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 import type { Rarity } from "./rarity.ts";
 import type { ReaderState } from "./reader-state.ts";
@@ -133,7 +133,7 @@ export class Core {
     if (part !== undefined) {
       this.releasePart(part);
       this.abandoned.delete(part);
-      this.book.deactivate(part, missing);
+      this.book.deactivate(part, MISSING);
     }
     this.reopened(piece);
   }
@@ -149,9 +149,9 @@ export class Core {
   /** A block was recovered without being sent again; its requests end. Returns whether it was missing. */
   restore(peer: number, piece: number, block: number): boolean {
     const { book } = this;
-    if (book.state[piece]! > active) return false;
+    if (book.state[piece]! > ACTIVE) return false;
     const part = this.start(piece);
-    if (part.state[block] === blockHere) return false;
+    if (part.state[block] === BLOCK_HERE) return false;
     for (let copy = part.asked[block]!; copy !== null; copy = part.asked[block]!) this.release(copy, true);
     book.arrived(part, block, peer);
     return true;
@@ -189,7 +189,7 @@ export class Core {
   }
 
   #abandonPart(part: ActivePiece): void {
-    if (this.book.state[part.piece] !== active || this.wanted(part.piece)) return;
+    if (this.book.state[part.piece] !== ACTIVE || this.wanted(part.piece)) return;
     if (this.rarity?.covers(part.piece)) return;
     this.releasePart(part);
     this.abandoned.add(part);

@@ -2,7 +2,7 @@
 import type { Core } from "./core.ts";
 import type { PeerState } from "./peer-state.ts";
 import { Picker } from "./picker.ts";
-import { blockFree } from "./pieces.ts";
+import { BLOCK_FREE } from "./pieces.ts";
 
 /** By the time a peer needs for one more block, the soonest at the end. */
 const latestFirst = (a: PeerState, b: PeerState): number => b.sortMs - a.sortMs || b.id - a.id;
@@ -81,7 +81,7 @@ export class Dispatch {
     const first = picker.block;
     let block = first;
     let length = 0;
-    while (block < part.blocks && part.state[block] === blockFree) {
+    while (block < part.blocks && part.state[block] === BLOCK_FREE) {
       const bytes = book.blockLength(part.piece, block);
       if (length > 0 && length + bytes > maxBytes) break;
       book.ask(peer, part, block, nowMs);

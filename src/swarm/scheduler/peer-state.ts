@@ -11,17 +11,17 @@
 import type { Tuning } from "./tuning.ts";
 
 /** Blocks per peer that were requested and cancelled but may still arrive. Bounds memory; the oldest is forgotten. */
-const maxLate = 1024;
+const MAX_LATE = 1024;
 /** Recently rejected pieces remembered per peer. */
-const maxAvoided = 256;
+const MAX_AVOIDED = 256;
 /** Base round trips are re-measured this often, so that a changed route is noticed. */
-const baseWindowMs = 10_000;
+const BASE_WINDOW_MS = 10_000;
 /** Shorter silences are jitter, ms. */
-const minPauseMs = 100;
+const MIN_PAUSE_MS = 100;
 /** Longest pause between bursts that the depth compensates for, ms: bounds what a seek waits for. */
-const maxPauseMs = 1000;
+const MAX_PAUSE_MS = 1000;
 /** After this long without recurring, a pause is forgotten, or replaced by a shorter one that did recur, ms. */
-const pauseMemoryMs = 15_000;
+const PAUSE_MEMORY_MS = 15_000;
 
 /** One request at one peer. Reused through the pool of `PieceBook`. */
 export interface BlockRequest {
@@ -170,7 +170,7 @@ export class PeerState {
   }
 
   avoid(piece: number, untilMs: number): void {
-    if (this.#avoided.size >= maxAvoided) this.#avoided.delete(this.#avoided.keys().next().value!);
+    if (this.#avoided.size >= MAX_AVOIDED) this.#avoided.delete(this.#avoided.keys().next().value!);
     this.#avoided.set(piece, untilMs);
   }
 
@@ -189,7 +189,7 @@ export class PeerState {
 
   /** Notes a cancelled block that may still come. */
   expectLate(key: number): void {
-    if (this.#late.size >= maxLate) this.#late.delete(this.#late.keys().next().value!);
+    if (this.#late.size >= MAX_LATE) this.#late.delete(this.#late.keys().next().value!);
     this.#late.add(key);
   }
 
@@ -292,20 +292,20 @@ export class PeerState {
    * served everything requested before it; a link that is merely slow always owes something older.
    */
   #noticePause(nowMs: number): void {
-    if (this.#pauseMs > 0 && nowMs - this.#pauseSeenMs > pauseMemoryMs) this.#pauseMs = 0;
+    if (this.#pauseMs > 0 && nowMs - this.#pauseSeenMs > PAUSE_MEMORY_MS) this.#pauseMs = 0;
     const silenceMs = nowMs - this.lastDataMs;
-    if (silenceMs < Math.max(minPauseMs, this.#routeMs + this.#tuning.readerSlackMs)) return;
+    if (silenceMs < Math.max(MIN_PAUSE_MS, this.#routeMs + this.#tuning.readerSlackMs)) return;
     const { oldest } = this;
     const burstMs = this.#burstMs;
     const burstBlocks = this.#burstBlocks;
     this.#burstMs = nowMs;
     this.#burstBlocks = 0;
     // It was idle in between, or cut off for long: no evidence.
-    if (oldest === null || this.busySinceMs > this.lastDataMs || silenceMs > 2 * maxPauseMs) return;
+    if (oldest === null || this.busySinceMs > this.lastDataMs || silenceMs > 2 * MAX_PAUSE_MS) return;
     if (burstBlocks < 2 || this.lastDataMs - burstMs > silenceMs || oldest.sentMs < burstMs - this.#routeMs) return;
-    const pauseMs = Math.min(silenceMs, maxPauseMs);
+    const pauseMs = Math.min(silenceMs, MAX_PAUSE_MS);
     this.#pauseSeenMs = nowMs;
-    if (pauseMs > this.#pauseMs || nowMs - this.#pauseSetMs > pauseMemoryMs) {
+    if (pauseMs > this.#pauseMs || nowMs - this.#pauseSetMs > PAUSE_MEMORY_MS) {
       this.#pauseMs = pauseMs;
       this.#pauseSetMs = nowMs;
     }
@@ -319,7 +319,7 @@ export class PeerState {
     this.#burstBlocks++;
     if (latencyMs < this.baseMs) this.baseMs = latencyMs;
     if (latencyMs < this.#windowMinMs) this.#windowMinMs = latencyMs;
-    if (nowMs - this.#windowStartMs > baseWindowMs) {
+    if (nowMs - this.#windowStartMs > BASE_WINDOW_MS) {
       // Half of the recent minimum: low enough that our own queue does not raise it, high enough to follow a longer
       // route.
       if (this.#windowStartMs > 0) this.baseMs = Math.max(this.baseMs, this.#windowMinMs / 2);

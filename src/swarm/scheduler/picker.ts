@@ -5,7 +5,7 @@
  * than the fast ones instead of delaying the most urgent blocks, and no bandwidth is left unused.
  */
 import type { Core } from "./core.ts";
-import { active } from "./pieces.ts";
+import { ACTIVE } from "./pieces.ts";
 import type { ActivePiece, PeerState } from "./peer-state.ts";
 import type { ReaderState } from "./reader-state.ts";
 
@@ -170,7 +170,7 @@ export class Picker {
     const stop = Math.min(end, from + MAX_COMPARED);
     for (let piece = from; piece < stop; piece++) {
       if (!book.isOpen(piece) || !this.#may(peer, piece, nowMs)) continue;
-      const holders = book.holders(piece) - (book.state[piece] === active ? 0.5 : 0);
+      const holders = book.holders(piece) - (book.state[piece] === ACTIVE ? 0.5 : 0);
       if (holders < bestHolders) {
         bestHolders = holders;
         best = piece;
@@ -205,7 +205,7 @@ export class Picker {
       fewest = holders;
       scarce.push(piece);
     }
-    const begun = scarce.find((piece) => book.state[piece] === active);
+    const begun = scarce.find((piece) => book.state[piece] === ACTIVE);
     return begun ?? scarce[Math.floor(scarce.length * tuning.random())] ?? from;
   }
 

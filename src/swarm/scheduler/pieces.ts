@@ -7,20 +7,20 @@ import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 import type { SchedulerShape } from "./types.ts";
 
 /** No block is here or requested. */
-export const missing = 0;
+export const MISSING = 0;
 /** Some blocks are here or requested. */
-export const active = 1;
+export const ACTIVE = 1;
 /** All blocks are here; the hash is not checked yet. */
-export const complete = 2;
+export const COMPLETE = 2;
 /** Verified. */
-export const have = 3;
+export const HAVE = 3;
 
 /** Block states of an active piece. */
-export const blockFree = 0;
+export const BLOCK_FREE = 0;
 /** Requested from at least one peer. */
-export const blockAsked = 1;
+export const BLOCK_ASKED = 1;
 /** Arrived. */
-export const blockHere = 2;
+export const BLOCK_HERE = 2;
 
 /** A piece that failed its hash. */
 export interface FailedPiece {
@@ -76,8 +76,8 @@ export class PieceBook {
   /** Whether the piece has a block that was requested from nobody. */
   isOpen(piece: number): boolean {
     const state = this.state[piece];
-    if (state === missing) return true;
-    return state === active && this.parts.get(piece)!.free > 0;
+    if (state === MISSING) return true;
+    return state === ACTIVE && this.parts.get(piece)!.free > 0;
   }
 
   freeBytes(piece: number): number {
@@ -110,7 +110,7 @@ export class PieceBook {
     };
     this.parts.set(piece, part);
     this.open.add(part);
-    this.state[piece] = active;
+    this.state[piece] = ACTIVE;
     return part;
   }
 
@@ -126,7 +126,7 @@ export class PieceBook {
     if (part.free === 0) return -1;
     const start = Math.max(from, part.hint);
     for (let i = start; i < part.blocks; i++) {
-      if (part.state[i] === blockFree) {
+      if (part.state[i] === BLOCK_FREE) {
         if (start === part.hint) part.hint = i;
         return i;
       }
@@ -148,8 +148,8 @@ export class PieceBook {
     }
     request.copy = part.asked[block]!;
     part.asked[block] = request;
-    if (part.state[block] === blockFree) {
-      part.state[block] = blockAsked;
+    if (part.state[block] === BLOCK_FREE) {
+      part.state[block] = BLOCK_ASKED;
       if (--part.free === 0) this.open.delete(part);
     }
     peer.enqueue(request);
@@ -175,8 +175,8 @@ export class PieceBook {
     peer.dequeue(request);
     request.copy = this.#spare;
     this.#spare = request;
-    if (part.state[block] !== blockAsked || part.asked[block] !== null) return false;
-    part.state[block] = blockFree;
+    if (part.state[block] !== BLOCK_ASKED || part.asked[block] !== null) return false;
+    part.state[block] = BLOCK_FREE;
     if (block < part.hint) part.hint = block;
     if (part.free++ === 0) this.open.add(part);
     return true;
@@ -193,22 +193,22 @@ export class PieceBook {
   /** Blocks that had arrived are missing again. */
   lost(part: ActivePiece, blocks: Iterable<number>): void {
     for (const block of blocks) {
-      if (part.state[block] !== blockHere) continue;
-      part.state[block] = blockFree;
+      if (part.state[block] !== BLOCK_HERE) continue;
+      part.state[block] = BLOCK_FREE;
       part.sources[block] = -1;
       part.here--;
       part.free++;
       part.hint = Math.min(part.hint, block);
       this.open.add(part);
-      this.state[part.piece] = active;
+      this.state[part.piece] = ACTIVE;
     }
   }
 
   /** Records an arrived block; the caller must end its live requests afterwards. */
   arrived(part: ActivePiece, block: number, peer: number): void {
-    if (part.state[block] === blockFree && --part.free === 0) this.open.delete(part);
-    part.state[block] = blockHere;
+    if (part.state[block] === BLOCK_FREE && --part.free === 0) this.open.delete(part);
+    part.state[block] = BLOCK_HERE;
     part.sources[block] = peer;
-    if (++part.here === part.blocks) this.state[part.piece] = complete;
+    if (++part.here === part.blocks) this.state[part.piece] = COMPLETE;
   }
 }

@@ -5,7 +5,7 @@
  * Copies cost bandwidth, so a block is copied only if no free block precedes it and the gain is clear.
  */
 import type { Core } from "./core.ts";
-import { active, blockAsked, blockHere } from "./pieces.ts";
+import { ACTIVE, BLOCK_ASKED, BLOCK_HERE } from "./pieces.ts";
 import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 
 /** A background block is copied only if the idle peer is this many times faster: nobody waits for it. */
@@ -104,7 +104,7 @@ export class Rescue {
     const part = this.#farthest(peer, nowMs);
     if (part === null) return;
     for (let block = part.blocks - 1; block >= 0; block--) {
-      if (part.state[block] === blockHere) continue;
+      if (part.state[block] === BLOCK_HERE) continue;
       peer.probedMs = nowMs;
       // Not recorded as a request: the block stays free for others, and counts if it comes.
       return core.probe(peer, part, block);
@@ -117,7 +117,7 @@ export class Rescue {
     const { book } = core;
     let under: ActivePiece | null = null;
     for (const part of book.parts.values()) {
-      if (book.state[part.piece] === active && peer.offers(part.piece, nowMs)) under = part;
+      if (book.state[part.piece] === ACTIVE && peer.offers(part.piece, nowMs)) under = part;
     }
     if (under !== null) return under;
     for (const reader of core.readers.values()) {
@@ -138,7 +138,7 @@ export class Rescue {
     for (const reader of core.readers.values()) {
       for (let piece = reader.first; piece < reader.criticalEnd; piece++) {
         const state = book.state[piece]!;
-        if (state > active) continue;
+        if (state > ACTIVE) continue;
         const part = book.parts.get(piece);
         // Free blocks are better work than copies, if anybody can take them.
         if (part === undefined || part.free > 0) {
@@ -151,7 +151,7 @@ export class Rescue {
         }
         const base = piece * book.pieceBytes;
         for (let block = 0; block < part.blocks; block++) {
-          if (part.state[block] !== blockAsked) continue;
+          if (part.state[block] !== BLOCK_ASKED) continue;
           const offset = base + block * book.blockBytes;
           this.#consider(part, block, reader.dueMs(offset), core.tuning.hedgeAfterMs, core.tuning.hedgeRatio, nowMs);
         }
@@ -174,10 +174,10 @@ export class Rescue {
     this.#copies = 0;
     let looked = 0;
     for (const part of book.parts.values()) {
-      if (book.state[part.piece] !== active || !core.rarity?.covers(part.piece)) continue;
+      if (book.state[part.piece] !== ACTIVE || !core.rarity?.covers(part.piece)) continue;
       if (++looked > MAX_ENDGAME_PARTS) return;
       for (let block = 0; block < part.blocks; block++) {
-        if (part.state[block] === blockAsked) {
+        if (part.state[block] === BLOCK_ASKED) {
           this.#consider(part, block, 0, ENDGAME_AFTER_MS, 1 / ENDGAME_FACTOR, nowMs);
         }
       }

@@ -1,7 +1,7 @@
 /** Which peers have which pieces, and which of them we are interested in. */
 import type { Core } from "./core.ts";
 import type { PeerState } from "./peer-state.ts";
-import { have } from "./pieces.ts";
+import { HAVE } from "./pieces.ts";
 
 /** Keeps the pieces of all peers, and our interest in each, up to date. */
 export class Roster {
@@ -21,7 +21,7 @@ export class Roster {
     peer.bits[piece >> 3]! |= 0x80 >> (piece & 7);
     book.availability[piece]!++;
     rarity?.moved(piece);
-    if (book.state[piece] !== have) peer.useful++;
+    if (book.state[piece] !== HAVE) peer.useful++;
     return true;
   }
 
@@ -40,7 +40,7 @@ export class Roster {
     peer.bits[piece >> 3]! ^= mask;
     book.availability[piece]!--;
     rarity?.moved(piece);
-    if (book.state[piece] !== have) peer.useful--;
+    if (book.state[piece] !== HAVE) peer.useful--;
     return true;
   }
 
@@ -57,7 +57,7 @@ export class Roster {
     each(bits, book.pieceCount, (piece) => {
       book.availability[piece]!++;
       rarity?.moved(piece);
-      if (book.state[piece] !== have) peer.useful++;
+      if (book.state[piece] !== HAVE) peer.useful++;
     });
   }
 

@@ -17,7 +17,7 @@
 import { Core } from "./core.ts";
 import { Dispatch } from "./dispatch.ts";
 import { PeerState } from "./peer-state.ts";
-import { blockHere, complete, have, missing } from "./pieces.ts";
+import { BLOCK_HERE, COMPLETE, HAVE, MISSING } from "./pieces.ts";
 import { Rarity } from "./rarity.ts";
 import { ReaderState } from "./reader-state.ts";
 import { Rescue } from "./rescue.ts";
@@ -27,7 +27,7 @@ import { defaultTuning, type Tuning } from "./tuning.ts";
 import type { ForgetPiece, Millis, ReaderDemand, SchedulerActions, SchedulerApi, SchedulerShape } from "./types.ts";
 
 /** A timer this late means that we were held up ourselves, not the peers. */
-const pauseMs = 400;
+const PAUSE_MS = 400;
 /** The scheduler of one torrent; the head of this file lists its priorities. */
 export class Scheduler implements SchedulerApi {
   readonly #core: Core;
@@ -209,7 +209,7 @@ export class Scheduler implements SchedulerApi {
       wanted = true;
     }
     if (part !== undefined && wanted) {
-      if (part.state[block] === blockHere) wanted = false;
+      if (part.state[block] === BLOCK_HERE) wanted = false;
       else {
         book.arrived(part, block, id);
         for (let copy = part.asked[block]!; copy !== null; copy = part.asked[block]!) {
@@ -240,20 +240,20 @@ export class Scheduler implements SchedulerApi {
 
   /** Whether all blocks of the piece have arrived: for simulations, which assemble no pieces. */
   pieceComplete(piece: number): boolean {
-    return this.#core.book.state[piece]! >= complete;
+    return this.#core.book.state[piece]! >= COMPLETE;
   }
 
   pieceVerified(piece: number, nowMs: Millis): void {
     const core = this.#core;
     const { book } = core;
-    if (book.state[piece] === have) return;
+    if (book.state[piece] === HAVE) return;
     core.rarity?.remove(piece);
     const part = book.parts.get(piece);
     if (part !== undefined) {
       core.releasePart(part);
       core.abandoned.delete(part);
-      book.deactivate(part, have);
-    } else book.state[piece] = have;
+      book.deactivate(part, HAVE);
+    } else book.state[piece] = HAVE;
     book.failed.delete(piece);
     this.#roster.gained(piece, nowMs);
     if (!core.limited) return;
@@ -271,13 +271,13 @@ export class Scheduler implements SchedulerApi {
       const suspects = new Set(part.sources.filter((peer) => peer >= 0));
       const sole = book.failed.has(piece);
       book.failed.set(piece, { suspects, sole, senders: sole ? null : part.sources });
-    } else if (book.state[piece] === have) return this.pieceLost(piece, nowMs);
+    } else if (book.state[piece] === HAVE) return this.pieceLost(piece, nowMs);
     core.restart(piece);
     this.#dispatch.all(nowMs);
   }
 
   pieceDiscarded(piece: number, nowMs: Millis): void {
-    if (this.#core.book.state[piece] === have) return;
+    if (this.#core.book.state[piece] === HAVE) return;
     this.#core.restart(piece);
     this.#dispatch.all(nowMs);
   }
@@ -294,8 +294,8 @@ export class Scheduler implements SchedulerApi {
   pieceLost(piece: number, nowMs: Millis): void {
     const core = this.#core;
     const { book } = core;
-    if (book.state[piece] !== have) return;
-    book.state[piece] = missing;
+    if (book.state[piece] !== HAVE) return;
+    book.state[piece] = MISSING;
     this.#roster.lost(piece, nowMs);
     core.reopened(piece);
     this.#dispatch.all(nowMs);
@@ -356,7 +356,7 @@ export class Scheduler implements SchedulerApi {
   tick(nowMs: Millis): number | null {
     const core = this.#core;
     const { tuning } = core;
-    if (nowMs - this.#tickDueMs > pauseMs) {
+    if (nowMs - this.#tickDueMs > PAUSE_MS) {
       for (const peer of core.peers.values()) if (peer.outstanding > 0) peer.busySinceMs = nowMs;
     }
     if (nowMs >= this.#retryMs) {

@@ -1,6 +1,6 @@
 /** Why a reader waits. */
 import type { Core } from "./core.ts";
-import { complete, have } from "./pieces.ts";
+import { COMPLETE, HAVE } from "./pieces.ts";
 import type { ReaderState } from "./reader-state.ts";
 
 /** A reader waits this long before peers count as slow. */
@@ -11,7 +11,7 @@ function firstLacking(core: Core, reader: ReaderState): number {
   const { book } = core;
   if (reader.position >= reader.end) return -1;
   const end = Math.min(book.pieceCount, Math.ceil(Math.max(reader.waitingEnd, reader.position + 1) / book.pieceBytes));
-  for (let piece = reader.first; piece < end; piece++) if (book.state[piece] !== have) return piece;
+  for (let piece = reader.first; piece < end; piece++) if (book.state[piece] !== HAVE) return piece;
   return -1;
 }
 
@@ -28,7 +28,7 @@ export function stallReason(
   nowMs: number,
 ): "no_peers" | "missing_piece" | "choked" | "slow_peers" | null {
   const piece = firstLacking(core, reader);
-  if (piece < 0 || core.book.state[piece] === complete) return null;
+  if (piece < 0 || core.book.state[piece] === COMPLETE) return null;
   if (core.peers.size === 0) return "no_peers";
   if (core.book.holders(piece) === 0) return "missing_piece";
   let open = false;

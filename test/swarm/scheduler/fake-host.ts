@@ -11,7 +11,7 @@ export interface Ask {
   readonly length: number;
 }
 
-export const blockBytes = 16_384;
+export const BLOCK_BYTES = 16_384;
 
 export class FakeHost {
   readonly scheduler: Scheduler;
@@ -28,9 +28,14 @@ export class FakeHost {
   nowMs = 0;
 
   constructor(pieceCount: number, blocksPerPiece: number, tuning: Partial<Tuning> = {}, lastPieceBytes?: number) {
-    this.pieceBytes = blocksPerPiece * blockBytes;
+    this.pieceBytes = blocksPerPiece * BLOCK_BYTES;
     this.totalBytes = (pieceCount - 1) * this.pieceBytes + (lastPieceBytes ?? this.pieceBytes);
-    const shape = { pieceCount, pieceLengthBytes: this.pieceBytes, totalBytes: this.totalBytes, blockBytes };
+    const shape = {
+      pieceCount,
+      pieceLengthBytes: this.pieceBytes,
+      totalBytes: this.totalBytes,
+      blockBytes: BLOCK_BYTES,
+    };
     this.scheduler = new Scheduler(
       shape,
       {

@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { seededRandom } from "../../simulation/event-queue.ts";
 import { type Ask, FakeHost } from "./fake-host.ts";
 
-const pieceCount = 40;
+const PIECE_COUNT = 40;
 
 /**
  * Drives a scheduler with random events and checks that it keeps the protocol; then all peers behave and everything
@@ -13,7 +13,7 @@ function run(seed: number): void {
   const random = seededRandom(seed);
   const int = (below: number): number => Math.floor(random() * below);
   const host = new FakeHost(
-    pieceCount,
+    PIECE_COUNT,
     1 + int(6),
     { random, activeLimitBytes: 500_000, abandonedLimitBytes: 200_000 },
     777,
@@ -55,7 +55,7 @@ function run(seed: number): void {
   };
   for (let step = 0; step < 600; step++) {
     const peer = int(6);
-    const piece = int(pieceCount);
+    const piece = int(PIECE_COUNT);
     switch (int(14)) {
       case 0:
         if (choking.has(peer)) {
@@ -67,7 +67,7 @@ function run(seed: number): void {
           limits.set(peer, 1 + int(20));
           scheduler.addPeer(peer, host.nowMs, { requestQueueLimit: limits.get(peer)!, rttMs: null, fast: true });
           const bits = new Uint8Array(5).map(() => int(256));
-          for (let i = 0; i < pieceCount; i++) if ((bits[i >> 3]! & (0x80 >> (i & 7))) !== 0) owns.get(peer)!.add(i);
+          for (let i = 0; i < PIECE_COUNT; i++) if ((bits[i >> 3]! & (0x80 >> (i & 7))) !== 0) owns.get(peer)!.add(i);
           scheduler.peerBitfield(peer, bits, host.nowMs);
         }
         break;
@@ -124,15 +124,15 @@ function run(seed: number): void {
     scheduler.removePeer(peer, host.nowMs);
   }
   choking.set(9, false);
-  owns.set(9, new Set(Array.from({ length: pieceCount }, (_, i) => i)));
+  owns.set(9, new Set(Array.from({ length: PIECE_COUNT }, (_, i) => i)));
   host.peer(9);
-  scheduler.setBackground({ firstPiece: 0, endPiece: pieceCount }, host.nowMs);
-  for (let round = 0; have.size < pieceCount && round < 5000; round++) {
+  scheduler.setBackground({ firstPiece: 0, endPiece: PIECE_COUNT }, host.nowMs);
+  for (let round = 0; have.size < PIECE_COUNT && round < 5000; round++) {
     host.advance(20);
-    for (let piece = 0; piece < pieceCount; piece++) settle(piece, true);
+    for (let piece = 0; piece < PIECE_COUNT; piece++) settle(piece, true);
     for (const ask of [...host.asked]) arrive(ask, true);
   }
-  assertEquals(have.size, pieceCount, `seed ${seed}`);
+  assertEquals(have.size, PIECE_COUNT, `seed ${seed}`);
   assertEquals(host.asked, []);
 }
 

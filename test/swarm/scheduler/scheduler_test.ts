@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { blockBytes, FakeHost, pieces } from "./fake-host.ts";
+import { BLOCK_BYTES, FakeHost, pieces } from "./fake-host.ts";
 
 const MiB = 1_048_576;
 
@@ -15,12 +15,12 @@ test("setReader() splits a single piece evenly over peers with no history", () =
 });
 
 test("setReader() asks for the short last block of the last piece with its true length", () => {
-  const host = new FakeHost(3, 4, {}, blockBytes + 100);
+  const host = new FakeHost(3, 4, {}, BLOCK_BYTES + 100);
   host.peer(0);
   host.read(1, 2 * host.pieceBytes);
-  assertEquals(host.asked.map((ask) => [ask.piece, ask.offset, ask.length]), [[2, 0, blockBytes], [
+  assertEquals(host.asked.map((ask) => [ask.piece, ask.offset, ask.length]), [[2, 0, BLOCK_BYTES], [
     2,
-    blockBytes,
+    BLOCK_BYTES,
     100,
   ]]);
 });
@@ -89,8 +89,8 @@ test("blockReceived() accepts a block whose request was cancelled, but none that
   host.read(1, 100 * MiB);
   assert(host.deliver(early));
   assert(!host.deliver(early)); // a second time
-  assert(!host.deliver({ peer: 1, piece: 100, offset: 63 * blockBytes, length: blockBytes }));
-  assert(!host.deliver({ peer: 1, piece: 7, offset: 0, length: blockBytes }));
+  assert(!host.deliver({ peer: 1, piece: 100, offset: 63 * BLOCK_BYTES, length: BLOCK_BYTES }));
+  assert(!host.deliver({ peer: 1, piece: 7, offset: 0, length: BLOCK_BYTES }));
   assert(!host.scheduler.blockReceived(1, 100, 5, 0)); // not on a block's boundary
 });
 
@@ -205,7 +205,7 @@ test("pieceFailed() refetches each block from another peer than before, and afte
     const senders: number[] = [];
     for (let i = 0; i < 60 && !host.scheduler.pieceComplete(3); i++) {
       host.advance(20);
-      for (const ask of [...host.asked]) if (host.deliver(ask)) senders[ask.offset / blockBytes] = ask.peer;
+      for (const ask of [...host.asked]) if (host.deliver(ask)) senders[ask.offset / BLOCK_BYTES] = ask.peer;
     }
     return senders;
   };
@@ -230,7 +230,7 @@ test("pieceFailed() lets the only peer send its blocks again, and blocksLost() r
   host.asked.length = 0;
   host.scheduler.blocksLost(0, [2, 5], host.nowMs);
   assert(!host.scheduler.pieceComplete(0));
-  assertEquals(host.asked.map(({ offset }) => offset / blockBytes), [2, 5]);
+  assertEquals(host.asked.map(({ offset }) => offset / BLOCK_BYTES), [2, 5]);
 });
 
 test("pieceLost() requests a piece again that a reader needs", () => {
@@ -258,13 +258,13 @@ test("reserveRun() gives a web seed runs that nobody else is fetching", () => {
   host.scheduler.addWebSeed(9, 0);
   assertEquals(host.scheduler.reserveRun(9, MiB, 0), null);
   host.read(1, 0);
-  const first = host.scheduler.reserveRun(9, 3 * blockBytes + 5, 0);
-  assertEquals(first, { piece: 0, offset: 0, length: 3 * blockBytes });
+  const first = host.scheduler.reserveRun(9, 3 * BLOCK_BYTES + 5, 0);
+  assertEquals(first, { piece: 0, offset: 0, length: 3 * BLOCK_BYTES });
   const second = host.scheduler.reserveRun(9, MiB, 0);
-  assertEquals(second, { piece: 0, offset: 3 * blockBytes, length: 5 * blockBytes });
+  assertEquals(second, { piece: 0, offset: 3 * BLOCK_BYTES, length: 5 * BLOCK_BYTES });
   host.peer(0);
   assert(host.asked.every((ask) => ask.piece > 0 && ask.peer === 0));
-  assert(host.deliver({ peer: 9, piece: 0, offset: 0, length: blockBytes }));
+  assert(host.deliver({ peer: 9, piece: 0, offset: 0, length: BLOCK_BYTES }));
   // The web seed failed: what it reserved is free again.
   host.scheduler.removePeer(9, 0);
   host.deliverPiece(0);
@@ -314,9 +314,9 @@ test("expects() is true for requested blocks, even cancelled ones, and for no ot
   const { piece, offset } = host.asked[0]!;
   assert(host.scheduler.expects(0, piece, offset));
   assert(!host.scheduler.expects(1, piece, offset));
-  assert(!host.scheduler.expects(0, 3, 7 * blockBytes) || host.asked.some((ask) => ask.piece === 3));
+  assert(!host.scheduler.expects(0, 3, 7 * BLOCK_BYTES) || host.asked.some((ask) => ask.piece === 3));
   host.scheduler.removeReader(1, 0);
   assert(host.scheduler.expects(0, piece, offset));
-  host.deliver({ peer: 0, piece, offset, length: blockBytes });
+  host.deliver({ peer: 0, piece, offset, length: BLOCK_BYTES });
   assert(!host.scheduler.expects(0, piece, offset));
 });
