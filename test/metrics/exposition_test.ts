@@ -74,9 +74,11 @@ test("Counter.add() makes a bounded number of series when labels come from a str
 test("LoopDelay reports how late its timer ran when the loop was blocked, and leaves no timer when closed", () => {
   const clock = new FakeClock();
   let heldUpMs = 0;
-  const slow = Object.assign(Object.create(clock), {
+  const slow = {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
     setTimeout: (fn: () => void, delayMs: number) => clock.setTimeout(fn, delayMs + heldUpMs),
-  });
+  };
   const delay = new LoopDelay(slow);
   delay.start();
   heldUpMs = 300;

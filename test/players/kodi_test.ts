@@ -141,7 +141,7 @@ test("list() leaves out hosts that are silent, not Kodi or need another password
     [() => new Response("null"), /^debug .*no Kodi/],
     [() => new Response("{}", { status: 500 }), /^debug .*no Kodi/],
     [() => Response.json({ result: { "System.FriendlyName": 5 } }), /^debug .*API/],
-    [() => new Response("x".repeat(300_000)), /^debug .*too much/],
+    [() => new Response("x".repeat(300_000)), /^debug .*too large/],
     [() => {
       throw new TypeError("refused");
     }, /^debug .*does not respond/],
