@@ -23,13 +23,13 @@ export interface CataloguePage<T> {
   readonly entries: readonly T[];
 }
 
-/** Where in a list a page is. */
+/** Position of a page in its list. */
 export interface PageBounds {
   readonly offset: number;
   readonly limit: number;
 }
 
-/** What a device searches for, as a tree of conditions. */
+/** A device's search, as a tree of conditions. */
 export type CatalogueFilter =
   | { readonly kind: "all" | "any"; readonly of: readonly CatalogueFilter[] }
   | { readonly kind: "title"; readonly test: "contains" | "is"; readonly text: string; readonly negated: boolean }
@@ -37,7 +37,7 @@ export type CatalogueFilter =
   | { readonly kind: "live"; readonly value: boolean }
   | { readonly kind: "constant"; readonly value: boolean };
 
-/** Which items are wanted, and which page of them; absent fields do not restrict. */
+/** Selects items, and a page of them; absent fields do not restrict. */
 export interface CatalogueRequest extends PageBounds {
   readonly category?: string;
   readonly isFavorite?: boolean;
@@ -58,7 +58,7 @@ const BELIEVED_MS = 2000;
 /** Lists whose count is remembered. */
 const MAX_REMEMBERED = 64;
 
-/** What is remembered about a list for `BELIEVED_MS`. */
+/** Facts about a list, remembered for `BELIEVED_MS`. */
 interface Remembered {
   readonly atMs: number;
   readonly total: number;

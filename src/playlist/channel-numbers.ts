@@ -2,7 +2,7 @@
 import { type Kysely, sql } from "kysely";
 import type { Schema } from "../database/schema.ts";
 
-/** What counts as a number: `5`, and `5.1` as in digital television. Clients that expect a number would stumble over `HD 5`. */
+/** Matches channel numbers: `5`, and `5.1` as in digital television. Clients that expect a number would stumble over `HD 5`. */
 const NUMBER = /^\d{1,9}(?:\.\d{1,4})?$/;
 
 /**
@@ -41,7 +41,7 @@ export class ChannelNumbers {
     return number;
   }
 
-  /** The id whose number this is, the reverse of `of`, whether or not such an item exists; null when `number` is none. */
+  /** Inverse of `of`: the id whose number this is, even if there is no such item; null when no id has this number. */
   itemOf(number: string): number | null {
     if (!NUMBER.test(number)) return null;
     const holder = this.#holders.get(number);

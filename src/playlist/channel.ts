@@ -80,7 +80,7 @@ export class Channels {
     return rows.filter((row) => selectorOf(row) !== null).map(({ id, title }) => ({ number: numbers.of(id), title }));
   }
 
-  /** The item of a channel's number; null when there is none. */
+  /** The item with this channel number; null when there is none. */
   async itemOf(number: string): Promise<number | null> {
     return (await ChannelNumbers.load(await this.#store.read())).itemOf(number);
   }

@@ -1,4 +1,4 @@
-/** Which items are alive: a sweep that looks for peers sharing them, with its results kept by content. */
+/** Finds out which items are alive: a sweep looks for peers that share them; the results are kept by content. */
 import { sql } from "kysely";
 import { deadline } from "../bytes/deadline.ts";
 import { forEachLimited } from "../bytes/limited.ts";
@@ -26,7 +26,7 @@ const KIND = "playlist_check";
 /** Result of a check; `unknown`: only a player could tell. */
 export type CheckState = "alive" | "silent" | "unknown";
 
-/** What looking for a content found. */
+/** The result of looking for a content. */
 export interface Sign {
   readonly state: CheckState;
   /** Peers that were connected when the search ended; null for content that comes by HTTP. */

@@ -5,7 +5,7 @@ import { contentHashes } from "./identity.ts";
 import { locateItem } from "./locate.ts";
 import type { M3uEntry } from "./m3u/types.ts";
 
-/** What is kept of an entry besides the item's own columns, as JSON in the column `imported`. */
+/** The part of an entry that is kept besides the item's own columns, as JSON in the column `imported`. */
 export type ImportedEntry = Omit<M3uEntry, "url">;
 
 /** Columns of an item whose values come from its entry. Booleans are 0 and 1. */
@@ -32,7 +32,7 @@ export interface EntryFields {
   readonly imported: string;
 }
 
-/** What the list as a whole says about its entries. */
+/** Facts that the list as a whole states about its entries. */
 export interface ListFacts {
   /** Attributes of the header, which hold for entries that lack them. */
   readonly header: Readonly<Record<string, string>>;

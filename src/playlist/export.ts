@@ -12,7 +12,7 @@ import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
 /** Items held at once. */
 const PAGE_ITEMS = 500;
 
-/** What is exported. */
+/** The items to export, and how to write their addresses. */
 export interface ExportRequest {
   /** Leaves out items of other owners. */
   readonly owner?: string | undefined;

@@ -4,7 +4,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { type RawBuilder, sql } from "kysely";
 import { toHex } from "../bytes/hex.ts";
 
-/** Where an item's content is. */
+/** The fields that locate an item's content. */
 export interface Located {
   readonly infohash: string;
   readonly contentId: string | null;

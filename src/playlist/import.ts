@@ -19,7 +19,7 @@ import { countM3u, guidesOf, readM3u, type ReadM3uOptions } from "./m3u/read.ts"
 import type { M3uEntry } from "./m3u/types.ts";
 import type { TaskProgress } from "./tasks.ts";
 
-/** What to import, and for whom. */
+/** The list to import, and the owner of its items. */
 export interface ImportRequest {
   /** The list, from its start; opened twice, to count and to read. */
   readonly open: () => ReadableStream<Uint8Array>;
@@ -91,7 +91,7 @@ interface Known {
   readonly imported: string | null;
 }
 
-/** Adds those of `entries` that are new; returns how many. */
+/** Adds those of `entries` that are new; returns their number. */
 async function addNew(
   trx: Transaction<Schema>,
   clock: Clock,

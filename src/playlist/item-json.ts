@@ -4,7 +4,7 @@
  */
 import { type RawBuilder, sql } from "kysely";
 
-/** How a column becomes a JSON value; `plain` columns are taken as they are. */
+/** Conversion of a column to a JSON value; `plain` columns are taken as they are. */
 type Kind = "plain" | "flag" | "list";
 
 /** The fields of section 2.8 of the HTTP API, in its order. Column and field have the same name. */

@@ -43,7 +43,7 @@ export interface NewItem {
   readonly useMediaGroups?: boolean;
 }
 
-/** What `update` changes; absent fields stay. When a whole media group is changed, only the named item gets the title. */
+/** Changes for `update`; absent fields stay. When a whole media group is changed, only the named item gets the title. */
 export interface ItemChanges {
   readonly title?: string | undefined;
   readonly poster?: string | undefined;
@@ -56,7 +56,7 @@ export interface ItemChanges {
 /** Flags with methods of their own. */
 export type ItemFlag = "is_favorite" | "enabled" | "locked" | "auto_search";
 
-/** Which items a call is about, besides their ids. */
+/** Narrows or widens the set of items that a call acts on. */
 export interface Scope {
   readonly owner?: string | undefined;
   /** Acts on all items of the same channel. */
@@ -246,7 +246,7 @@ export class Playlist {
     });
   }
 
-  /** Deletes for good all items of the playlist, or those of `owner`, except locked ones, and counts those. The trash stays. */
+  /** Permanently deletes all items of the playlist, or those of `owner`; keeps and counts locked ones. The trash stays. */
   async clear(owner?: string): Promise<{ readonly keptLocked: number }> {
     const db = await this.#store.open();
     return await db.transaction().execute(async (trx) => {
@@ -268,7 +268,7 @@ export class Playlist {
     return await listCategories(await this.#store.read(), owner);
   }
 
-  /** How many items match; `offset` and `limit` do not count. */
+  /** Number of items that match, whatever `offset` and `limit` are. */
   async count(request: ListRequest = {}): Promise<number> {
     return await countItems(await this.#store.read(), request);
   }
@@ -284,7 +284,7 @@ export class Playlist {
     }
   }
 
-  /** Only the items of `list`. */
+  /** Only the items that `list` returns. */
   async *json(request: ListRequest = {}): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     yield* this.#itemsOf(await this.#store.snapshot(), request);
   }

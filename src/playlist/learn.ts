@@ -1,11 +1,11 @@
-/** Items whose content was unknown when they were added, and what a later analysis finds out about them. */
+/** Handles items whose content was unknown when they were added: selects them for analysis, and stores what it finds. */
 import type { Selectable, Updateable } from "kysely";
 import type { PlaylistItemsTable } from "../database/schema.ts";
 import type { Store } from "../database/store.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 
-/** What was found out. Unknown facts leave the item as it is. */
+/** The facts that an analysis found. Unknown ones leave the item as it is. */
 export interface ItemFacts {
   readonly contentId: string | null;
   readonly infohash: string | null;
@@ -55,7 +55,7 @@ export function analysisQuery(item: Pick<Row, "content_id" | "infohash" | "url">
 
 /**
  * Stores what was found out. The content's hashes stay, since lists find the item again by them. Rejects with `conflict` for
- * a locked item, `not_found` for one that is gone.
+ * a locked item, `not_found` for a deleted one.
  */
 export async function learn(store: Store, clock: Clock, id: number, facts: ItemFacts): Promise<void> {
   const db = await store.open();

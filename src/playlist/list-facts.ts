@@ -14,8 +14,8 @@ const MAX_NAMES = 1000;
 
 /**
  * Reads the names of entries and groups of the list in `body`, in their order, each group once (`group-title`, where `;`
- * separates several, else `#EXTGRP`). Returns null when no entry can be read; of a list that breaks off, what came. `url` is
- * its address.
+ * separates several, else `#EXTGRP`). Returns null when no entry can be read. If the list breaks off,
+ * returns what arrived. `url` is its address.
  */
 export async function readListFacts(
   body: ReadableStream<Uint8Array>,
@@ -38,7 +38,7 @@ export async function readListFacts(
       if (names.length === MAX_NAMES && categories.size === MAX_CATEGORIES) break;
     }
   } catch {
-    // Damaged, too large or no list at all: whether any entry was read decides.
+    // Damaged, too large or no list at all: the result depends only on whether any entry was read.
   }
   return names.length === 0 ? null : { entries: names, categories: [...categories] };
 }

@@ -5,7 +5,7 @@ import { foldText } from "../database/names.ts";
 import type { Schema } from "../database/schema.ts";
 import { itemJson } from "./item-json.ts";
 
-/** What is listed. */
+/** Selects the items to list. */
 export interface ItemFilter {
   readonly owner?: string | undefined;
   /** Part of the title; case and diacritics do not matter. */
@@ -78,7 +78,7 @@ export async function listCategories(
   return await query.groupBy("category").orderBy("category").limit(MAX_CATEGORIES).execute();
 }
 
-/** How many items match; `offset` and `limit` do not count. */
+/** Number of items that match, whatever `offset` and `limit` are. */
 export async function countItems(db: Db, request: ItemFilter): Promise<number> {
   const { from, where } = filterSql(request);
   const { rows } = await sql<{ total: number }>`SELECT count(*) AS total FROM ${from} WHERE ${where}`.execute(db);
@@ -87,8 +87,8 @@ export async function countItems(db: Db, request: ItemFilter): Promise<number> {
 
 /**
  * Yields the items that match as JSON objects separated by commas, oldest first, in parts: UTF-8, each of whole items. No
- * item comes twice; unless `db` is a snapshot, changes made meanwhile may or may not be seen. `as` is how the database hands
- * them over.
+ * item comes twice; unless `db` is a snapshot, changes made meanwhile may or may not be seen. `as` is the form in which the
+ * database returns them.
  */
 export async function* itemsJson(
   db: Db,
@@ -97,8 +97,8 @@ export async function* itemsJson(
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { from, where, key } = filterSql(request);
   const item = itemJson(request.trash === true ? "trash" : "playlist", request.logoUrl);
-  // From a local file as bytes: making a non-ASCII string only to encode it again takes longer than the query.
-  // From a server as text: some clients decode bytes more slowly.
+  // A local file returns bytes: making a non-ASCII string only to encode it again takes longer than the query.
+  // A server returns text: some clients decode bytes more slowly.
   const type = sql.raw(as === "text" ? "TEXT" : "BLOB");
   const encoder = new TextEncoder();
   let left = request.limit ?? Infinity;

@@ -24,7 +24,7 @@ const ANSWER_TIMEOUT_MS = 30_000;
 /** How long a whole list may take to arrive, ms. */
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000;
 
-/** What `Lists` needs. */
+/** Dependencies of `Lists`. */
 export interface ListsParts {
   readonly store: Store;
   readonly files: FilePort;

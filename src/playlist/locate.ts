@@ -1,4 +1,4 @@
-/** Derives from the form of an entry's address where it leads: the fields of section 2.8 that depend on it. */
+/** Derives the fields of section 2.8 that depend on an entry's address, from the form of that address alone. */
 import { readContentQuery } from "../metainfo/query.ts";
 import { parseMagnet } from "../metainfo/magnet.ts";
 

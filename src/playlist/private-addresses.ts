@@ -1,4 +1,4 @@
-/** Which items may lead into the private network. */
+/** Decides which items may lead into the private network. */
 import { sql } from "kysely";
 
 /**

@@ -17,7 +17,7 @@ export interface Spooled {
   remove(): Promise<void>;
 }
 
-/** What spooling needs. */
+/** Dependencies of `spool`. */
 export interface SpoolParts {
   readonly files: FilePort;
   /** null: lists are kept in memory. */

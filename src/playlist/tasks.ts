@@ -30,7 +30,7 @@ export interface TaskStatus {
   readonly done: number;
   /** -1 while unknown. */
   readonly total: number;
-  /** How many of the steps done changed nothing. */
+  /** Steps done that changed nothing. */
   readonly skipped: number;
   readonly errors: readonly TaskError[];
   readonly errorCount: number;
@@ -38,7 +38,7 @@ export interface TaskStatus {
   readonly failure: string | null;
 }
 
-/** What a running task reports to. */
+/** Receives the progress of a running task. */
 export interface TaskProgress {
   done: number;
   total: number;

@@ -21,7 +21,7 @@ const UPDATE = `UPDATE playlist_items SET ${
 const MIN_MARKED = 100;
 const MAX_MARKED = 5000;
 
-/** What this update has staged. */
+/** The entries that this update has staged, as counts. */
 export interface Expected {
   /** Entries, and how many of them match an item. */
   readonly rows: number;
@@ -33,7 +33,7 @@ function overtaken(): MillraceError {
   return new MillraceError("conflict", "another engine is reading this list just now");
 }
 
-/** The list may be deleted at any time, with everything that came from it. */
+/** True while the list exists: it may be deleted at any time, with everything that came from it. */
 async function exists(trx: Transaction<Schema>, id: number): Promise<boolean> {
   const list = await trx.selectFrom("external_playlists").select("id").where("id", "=", id).executeTakeFirst();
   return list !== undefined;
@@ -161,7 +161,7 @@ function merge(item: PlaylistItem, fields: EntryFields): EntryFields {
   };
 }
 
-/** What an analysis has found out about the same content, where the entry does not say. */
+/** Returns what an analysis found out about the same content, where the entry itself does not say. */
 function found(item: PlaylistItem, fields: EntryFields): Partial<EntryFields> {
   const isLive = fields.is_live === -1 ? item.is_live : fields.is_live;
   return {
@@ -175,7 +175,7 @@ function found(item: PlaylistItem, fields: EntryFields): Partial<EntryFields> {
 
 type Presence = Pick<PlaylistItem, "enabled" | "is_deleted" | "vanished_at" | "enabled_before">;
 
-/** An item that is in its list again becomes what it was before it vanished, also when the sweep had put it into the trash. */
+/** Restores the state from before the item vanished, even out of the trash, if its list has it again. */
 function returned(item: PlaylistItem): Presence {
   const { enabled, is_deleted, vanished_at, enabled_before } = item;
   if (vanished_at === null) return { enabled, is_deleted, vanished_at, enabled_before };

@@ -13,7 +13,7 @@ const CLAIM_S = 900;
 /** How long an item that vanished from its list stays out of the trash, seconds. */
 const VANISHED_S = 7 * 86_400;
 
-/** What the schedule needs. */
+/** Dependencies of `ExternalSchedule`. */
 export interface ScheduleParts {
   readonly store: Store;
   readonly updater: ExternalUpdater;

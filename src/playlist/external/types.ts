@@ -1,6 +1,6 @@
 /** External playlists: section 2.9 of the HTTP API. */
 
-/** What a list holds: entries of a `broadcast` list are live unless they say otherwise. */
+/** Content of a list: entries of a `broadcast` list are live unless they say otherwise. */
 export type ExternalType = "content" | "broadcast";
 
 /** A list as callers see it, without its password. Times are Unix seconds, 0: never. */

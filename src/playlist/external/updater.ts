@@ -25,7 +25,7 @@ const MAX_VALIDATOR_CHARS = 1024;
 /** Longest error that is kept, characters. */
 const MAX_ERROR_CHARS = 500;
 
-/** What the updater needs. */
+/** Dependencies of `ExternalUpdater`. */
 export interface UpdaterParts {
   readonly store: Store;
   readonly playlists: ExternalPlaylists;
@@ -154,7 +154,8 @@ export class ExternalUpdater {
       const { rows } = staged;
       const matched = await match(store, row.id, signal);
       const now = this.#now();
-      // From here until the end the items match neither the last list nor this one: a failure must lead to a whole reading.
+      // From here until the end the items match neither the last list nor this one: after a failure the next update must
+      // read the list whole.
       await forgetValidators(await store.open(), "", (eb) => eb("id", "=", row.id));
       await markVanished(store, row.id, now, { rows, matched });
       await applyEntries(store, row.id, rows, now, signal);

@@ -1,4 +1,4 @@
-/** Validators: by them the server, and the engine itself, recognise a list that is already in the playlist. */
+/** Validators, by which the server and the engine itself recognise a list that is already in the playlist. */
 import type { Expression, ExpressionBuilder, Kysely, SqlBool, Transaction } from "kysely";
 import type { Schema } from "../../database/schema.ts";
 

@@ -1,4 +1,4 @@
-/** What an extended M3U list holds. There is no standard: these are the directives that real lists carry. */
+/** The contents of an extended M3U list. There is no standard: these are the directives that real lists carry. */
 
 /** The `#EXTM3U` line. */
 export interface M3uHeader {

@@ -1,4 +1,4 @@
-/** Unpacks lists that arrive gzipped and passes others. */
+/** Unpacks lists that arrive gzipped and passes others unchanged. */
 import { gunzipped, isGzip } from "../../bytes/gunzip.ts";
 import { concatBytes } from "../../bytes/hex.ts";
 import { MillraceError } from "../../errors.ts";
