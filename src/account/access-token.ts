@@ -13,7 +13,7 @@ const SECRET_MODE = 0o600;
 /** The token: its holder may call private methods. */
 export interface AccessToken {
   readonly value: string;
-  /** Whether `candidate` is the token; the time taken does not depend on where they differ. */
+  /** Returns whether `candidate` is the token; the time taken does not depend on where they differ. */
   matches(candidate: string): boolean;
   /**
    * Adopts a token that was put into the state directory meanwhile (`rotateAccessToken`), or makes a new one when the
@@ -34,7 +34,7 @@ export function randomToken(): AccessToken {
   return accessToken(toHex(crypto.getRandomValues(new Uint8Array(TOKEN_BYTES))));
 }
 
-/** What storing the token needs of the machine. */
+/** The parts of the machine that storing the token needs. */
 export type TokenPorts = Pick<Ports, "files" | "clock" | "log">;
 
 /**
@@ -99,7 +99,7 @@ async function read(files: Ports["files"], stateDir: string): Promise<string | t
   }
 }
 
-/** Whether `candidate` is `value`; the time taken does not depend on where they differ. */
+/** Returns whether `candidate` is `value`; the time taken does not depend on where they differ. */
 export function sameSecret(candidate: string, value: string): boolean {
   let difference = candidate.length ^ value.length;
   for (let i = 0; i < value.length; i++) difference |= value.charCodeAt(i) ^ (candidate.charCodeAt(i) | 0);

@@ -1,7 +1,7 @@
 /**
- * How often sign-in may be tried, per key (an address, an account): a few attempts at once, then one per interval. The
- * table is bounded; filling it with other keys so that one is forgotten costs an attempt for each, half a second of
- * hashing.
+ * Limits how often sign-in may be tried, per key (an address, an account): a few attempts at once, then one per
+ * interval. The table is bounded; filling it with other keys, so that one is forgotten, costs an attempt per key, each
+ * half a second of hashing.
  */
 import type { Clock } from "../ports.ts";
 
@@ -21,7 +21,7 @@ export class AttemptLimiter {
   readonly #limit: AttemptLimit;
   readonly #clock: Clock;
   readonly #maxKeys: number;
-  /** When each key has its full burst again, monotonic ms. The longest unused come first. */
+  /** When each key has its full burst again, monotonic ms. Least recently used first. */
   readonly #fullAtMs = new Map<string, number>();
 
   constructor(clock: Clock, limit: AttemptLimit, maxKeys: number = MAX_KEYS) {

@@ -7,7 +7,7 @@ import { IdentityProvider, type IdentityProviderOptions } from "./identity-provi
 import { SignIn } from "./sign-in.ts";
 import { createSignInKeyStore } from "./sign-in-key.ts";
 
-/** What sign-in needs of the engine. */
+/** The options and parts of the engine that sign-in needs. */
 export interface SignInSetup {
   readonly store: Store;
   readonly clock: Clock;

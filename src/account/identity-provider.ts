@@ -93,7 +93,7 @@ export class IdentityProvider {
   async #check(token: string, keys: Keys): Promise<JWTPayload | null | "unknown_key"> {
     const { issuer, audience, clock } = this.#options;
     const options: JWTVerifyOptions = {
-      // To its operator, and so to the option, the issuer is the same with and without a slash at the end.
+      // Operators write the same issuer with or without a slash at the end, and so does the option.
       issuer: [issuer, `${issuer}/`],
       audience,
       algorithms: ALGORITHMS,

@@ -43,7 +43,7 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * Whether `password` matches `record`. Without a record the same work is done for nothing, so that the time does
+ * Returns whether `password` matches `record`. Without a record the same work is done for nothing, so that the time does
  * not reveal whether the account exists. Throws `corrupt` for an invalid record.
  */
 export async function verifyPassword(record: string | null, password: string): Promise<boolean> {

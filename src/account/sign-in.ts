@@ -14,7 +14,7 @@ import { AttemptLimiter } from "./attempt-limiter.ts";
 import type { IdentityProvider } from "./identity-provider.ts";
 import type { SignInKey, SignInKeyStore } from "./sign-in-key.ts";
 
-/** What a user signs in with. */
+/** A user's email and password, or an identity provider's token. */
 export type Credentials =
   | { readonly kind: "password"; readonly email: string; readonly password: string }
   | { readonly kind: "identity"; readonly token: string };
