@@ -31,8 +31,8 @@ const CONNECTION_PRAGMAS: readonly string[] = [
   "PRAGMA foreign_keys = ON",
   // KiB. A large list touches its indexes at random: the default of 2 MiB writes each page many times over.
   "PRAGMA cache_size = -8192",
-  // Pages. Each batch of an import writes more than the default of 1000, so that each copied its pages into the file: once
-  // in several batches saves a twentieth of the time.
+  // Pages. Each batch of an import writes more than the default of 1000, and so copied its pages into the file. Copying
+  // once per several batches saves a twentieth of the time.
   "PRAGMA wal_autocheckpoint = 4000",
 ];
 

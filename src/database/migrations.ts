@@ -96,7 +96,7 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
   ],
   [
     "ALTER TABLE external_playlists ADD COLUMN digest TEXT NOT NULL DEFAULT ''",
-    // Lists called them so already; items that callers added themselves did not.
+    // Items that came from lists had this type already; items that callers added did not.
     "UPDATE playlist_items SET transport_type = 'direct' WHERE transport_type = 'http'",
   ],
   // Most of the cost of 100,000 items is in the indexes: these have less to write, and items can be deleted by id.
@@ -107,7 +107,7 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     // 48 bits tell nearly all contents apart, in a quarter of the pages; see `hashIs`.
     "CREATE INDEX playlist_items_by_hash ON playlist_items (substr(hash, 1, 12))",
     "CREATE INDEX playlist_items_by_hash_v2 ON playlist_items (substr(hash_v2, 1, 12))",
-    // Ascending ids in each: lists are read, and let go, from one id to the next.
+    // Each index has ascending ids: lists are read and deleted from one id to the next.
     "CREATE INDEX playlist_items_by_source ON playlist_items (external_playlist_id)",
   ],
   [

@@ -1,4 +1,4 @@
-/** How names are compared: the stored keys, computed alike by the migrations and the playlist. */
+/** The keys by which names are compared. They are stored, so migrations and playlist must compute them in the same way. */
 
 // deno-lint-ignore no-control-regex
 const ASCII = /^[\x00-\x7f]*$/;

@@ -55,7 +55,7 @@ export interface PlaylistItemsTable {
   updated_at: number;
   /** Title in the form of `foldText`, used by searches. */
   search_text: Generated<string>;
-  /** What an M3U list said about it (`ImportedEntry`, JSON); null when it did not come from a list. */
+  /** The entry of an M3U list that it came from (`ImportedEntry`, JSON); null when it did not come from a list. */
   imported: Generated<string | null>;
   /** Sum of `EDITED` bits: fields the user changed, which a refresh leaves alone. */
   edited: Generated<number>;
@@ -99,7 +99,7 @@ export interface ExternalEntriesTable {
   hash: string;
   /** How many earlier entries have the same hash. */
   nth: number;
-  /** What it is matched by if its address changed. */
+  /** The key by which it is matched if its address changed. */
   name: string;
   /** Columns of the item, JSON. */
   fields: string;
@@ -132,7 +132,7 @@ export interface SignInsTable {
   expires_at: number;
 }
 
-/** Where playback of a file stopped. Seconds; `updated_at` Unix seconds. */
+/** The positions at which playback of files stopped. Seconds; `updated_at` Unix seconds. */
 export interface PositionsTable {
   infohash: string;
   file_index: number;
@@ -141,7 +141,7 @@ export interface PositionsTable {
   updated_at: number;
 }
 
-/** Whether anybody shared a content when it was looked for. Times are Unix seconds. */
+/** The results of looking for peers that share a content. Times are Unix seconds. */
 export interface ItemChecksTable {
   /** `hash` of the items. */
   hash: string;

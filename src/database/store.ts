@@ -10,7 +10,7 @@ import { currentVersion, migrate, requireUsable } from "./migrations.ts";
 import { Readers, type Snapshot } from "./readers.ts";
 import type { Schema } from "./schema.ts";
 
-/** Where the data is kept. */
+/** Location of the data. */
 export type StoreLocation =
   /** A file; it and its directory are created at the first use. */
   | { readonly kind: "file"; readonly path: string }
@@ -19,7 +19,7 @@ export type StoreLocation =
   /** Lost when the engine ends. */
   | { readonly kind: "memory" };
 
-/** Where an engine with these options keeps its data. */
+/** Returns where an engine with these options keeps its data. */
 export function storeLocation(options: {
   readonly databaseUrl: string | null;
   readonly databaseToken: string | null;
@@ -44,7 +44,7 @@ export interface Store {
    * it is the database itself. Rejects as `open`, and with `too_busy`.
    */
   snapshot(): Promise<Snapshot>;
-  /** Its file was damaged and renamed, and this run began with an empty database. */
+  /** True when its file was damaged and renamed, and this run began with an empty database. */
   readonly wasReplaced: boolean;
   /** Whether it is a server: replies come over a network. */
   readonly isRemote: boolean;
@@ -54,7 +54,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** What the store needs of the machine. */
+/** The parts of the machine that the store needs. */
 export interface StorePorts {
   readonly files: FilePort;
   readonly clock: Clock;
@@ -137,7 +137,7 @@ export function createStore(
 async function setDatabaseAside({ files, clock, log }: StorePorts, path: string): Promise<void> {
   const kept = await setAside(files, clock, path);
   for (const suffix of ["-wal", "-shm"]) {
-    // They belong to the database that they were written for.
+    // These files belong to the damaged database, not to the new one.
     await files.rename(path + suffix, kept + suffix).catch((error) => {
       if (!hasCode(error, "not_found")) throw error;
     });
