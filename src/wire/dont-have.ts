@@ -7,7 +7,7 @@ const NAME = "lt_donthave";
 /** Size of its payload, bytes: the piece number, big-endian. */
 const PAYLOAD_BYTES = 4;
 
-/** Pieces kept until the far end's handshake arrives; more are not reported to a peer that is silent that long. */
+/** Lost pieces remembered until the far end's handshake arrives; further ones are never reported to so silent a peer. */
 const MAX_WAITING = 1024;
 
 /** The extension on one link. Create with `installDontHave`. */

@@ -58,7 +58,7 @@ function extensionIds(dictionary: BencodeDictionary): Record<string, number> {
 }
 
 /**
- * Reads the far end's handshake. `message` is what the library gets to see: only the fields known
+ * Reads the far end's handshake. `message` is what the library sees: only the fields known
  * here, each of the right type and range. Throws `protocol_violation` on malformed bencoding.
  */
 export function readExtendedHandshake(payload: Uint8Array): { info: ExtendedHandshake; message: Uint8Array } {

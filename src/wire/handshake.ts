@@ -1,4 +1,4 @@
-/** From an open connection to finished handshakes: encryption (MSE) where wanted, then BEP 3. */
+/** Performs the handshakes on an open connection: encryption (MSE) where wanted, then BEP 3. */
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock, Timer } from "../ports.ts";
 import type { ControlWire, PeerFlags } from "./control-wire.ts";
@@ -9,7 +9,7 @@ import { hex20 } from "./peer-id.ts";
 /** The stage of a handshake; `detail.stage` of the error when it fails there. */
 export type HandshakeStage = "encryption" | "handshake";
 
-/** What a handshake asks of its link. */
+/** The link, as its handshake sees it. */
 export interface HandshakeHost {
   readonly clock: Clock;
   readonly timeoutMs: number | undefined;

@@ -66,7 +66,7 @@ export const ENCRYPTION_TIMEOUT_MS = 4_000;
 /** A metadata fetch that makes no progress for this long has failed, ms. */
 export const METADATA_TIMEOUT_MS = 20_000;
 
-/** The whole fetch may take that long plus what its size needs at this rate, bytes per second. */
+/** The whole fetch may take `METADATA_TIMEOUT_MS` plus the time that its size needs at this rate, bytes per second. */
 export const METADATA_LEAST_RATE = 8 << 10;
 
 /** Metadata blocks requested at once: some clients refuse more than 64. */

@@ -21,7 +21,7 @@ export function liveField(offer: LiveOffer): Record<string, unknown> {
   return field;
 }
 
-/** What the far end's handshake says; null when it does not offer our version of `live1`. */
+/** Reads the far end's field `live`; null when it does not offer our version of `live1`. */
 export function readLiveOffer(handshake: BencodeDictionary): LiveOffer | null {
   const field = handshake["live"];
   if (!isDictionary(field) || field["v"] !== VERSION) return null;

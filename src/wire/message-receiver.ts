@@ -10,7 +10,7 @@ import type { Outbox } from "./outbox.ts";
 import type { RequestLedger } from "./request-ledger.ts";
 import type { PeerLinkHandlers, PieceShape } from "./types.ts";
 
-/** What a receiver shares with its link. */
+/** The parts that a receiver shares with its link. */
 export interface ReceiverParts {
   readonly wire: ControlWire;
   readonly outbox: Outbox;
@@ -123,7 +123,7 @@ export class MessageReceiver implements FrameSink {
         this.#piecesTold = this.#allTold = true;
     }
     if (id === MessageId.bitfield) {
-      // BEP 3 and 6 want it first and only once, but aria2 sends it instead of many `have`s as it gets pieces.
+      // BEP 3 and 6 want it first and only once, but aria2 sends more of them, instead of many `have`s, as it gets pieces.
       this.#piecesTold = true;
       const bits = message.subarray(1);
       if (this.#pieceCount === null) this.#bitfieldBytes = bits;
@@ -183,7 +183,7 @@ export class MessageReceiver implements FrameSink {
   }
 }
 
-/** Whether it has the right length and its spare bits are zero (BEP 3). */
+/** True when the bitfield has the right length and its spare bits are zero (BEP 3). */
 function fits(bits: Uint8Array, count: number): boolean {
   if (bits.length !== Math.ceil(count / 8)) return false;
   return (count & 7) === 0 || (bits[bits.length - 1]! & (0xff >> (count & 7))) === 0;

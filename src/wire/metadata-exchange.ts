@@ -1,5 +1,5 @@
 /**
- * ut_metadata (BEP 9) over the npm package of that name, which gets to see only checked messages: unprotected, it
+ * ut_metadata (BEP 9) over the npm package of that name, which sees only checked messages: unprotected, it
  * writes outside its buffer on a bad piece number, requests everything at once, repeats refused requests, and
  * re-encodes what it hashed.
  */
@@ -27,7 +27,7 @@ const REQUEST = 0;
 const DATA = 1;
 const REJECT = 2;
 
-/** What the exchange needs of its link. */
+/** The link, as the exchange sees it. */
 export interface MetadataHost {
   readonly clock: Clock;
   readonly infohashHex: string;

@@ -8,7 +8,7 @@ import type { LiveOffer, PeerLink, PeerLinkHandlers } from "./types.ts";
  */
 export type EncryptionMode = "off" | "accept" | "prefer";
 
-/** What a link announces about us. */
+/** Our side of a link, as announced to the peer. */
 export interface LinkSettings {
   /** 20 bytes. */
   readonly infohash: Uint8Array;
@@ -42,7 +42,7 @@ export interface LinkSettings {
   readonly live?: LiveOffer | null;
 }
 
-/** What both directions need. */
+/** Settings for links in both directions. */
 export interface LinkEnvironment {
   readonly clock: Clock;
   /** Default `accept`. */
@@ -74,7 +74,7 @@ export interface AcceptPeerOptions extends LinkEnvironment {
   failed?(error: Error, remote: SocketAddress): void;
 }
 
-/** How a link finds its torrent. */
+/** Finds the torrent of a link. */
 export interface LinkOwner {
   candidates(): Iterable<string>;
   /** The settings and handlers for a torrent, or null to hang up. */

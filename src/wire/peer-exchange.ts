@@ -11,7 +11,7 @@ import { decodeDictionary } from "./bencode-check.ts";
 import type { ControlWire } from "./control-wire.ts";
 import { PEX_INTERVAL_MS, PEX_PEERS } from "./limits.ts";
 
-/** What the exchange needs of its link. */
+/** The link, as the exchange sees it. */
 export interface PeerExchangeHost {
   readonly clock: Clock;
   peers(added: readonly SocketAddress[], dropped: readonly SocketAddress[]): void;

@@ -1,6 +1,6 @@
 /**
- * Adjacent blocks of a piece as the `piece` messages that carry them (BEP 3), one after the other in one memory: any of
- * them in a row leave in one write. They are the same for every peer.
+ * Adjacent blocks of a piece as `piece` messages (BEP 3), one after the other in one buffer, so that any row of them
+ * leaves in one write. The bytes are the same for every peer.
  */
 import { BLOCK_BYTES } from "./types.ts";
 import { MessageId } from "./frame-reader.ts";
@@ -16,7 +16,7 @@ export function messagesBytes(lengthBytes: number): number {
   return lengthBytes + Math.ceil(lengthBytes / BLOCK_BYTES) * PIECE_HEADER_BYTES;
 }
 
-/** Where in memory of `messagesBytes(lengthBytes)` the blocks must stand for `makeMessages`: at the end. */
+/** The part of `memory` (of `messagesBytes(lengthBytes)`) where `makeMessages` expects the blocks: its end. */
 export function blocksOf(memory: Uint8Array, lengthBytes: number): Uint8Array {
   return memory.subarray(memory.length - lengthBytes);
 }
@@ -28,7 +28,7 @@ export function makeMessages(memory: Uint8Array, piece: number, offset: number):
     const at = i * PIECE_MESSAGE_BYTES;
     const from = count * PIECE_HEADER_BYTES + i * BLOCK_BYTES;
     const length = Math.min(BLOCK_BYTES, memory.length - at - PIECE_HEADER_BYTES);
-    // Towards the front, so that no block is overwritten before it has moved.
+    // Blocks move towards the front, the first one first, so that none is overwritten before it has moved.
     memory.copyWithin(at + PIECE_HEADER_BYTES, from, from + length);
     uint32(memory, at, 9 + length);
     memory[at + 4] = MessageId.piece;

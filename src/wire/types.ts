@@ -4,7 +4,7 @@ import type { SocketAddress } from "../ports.ts";
 /** Size of a block as requested on the wire, bytes (BEP 3; most peers refuse larger ones). */
 export const BLOCK_BYTES = 16384;
 
-/** What a member of a live swarm says about itself in the BEP 10 handshake. */
+/** Facts that a member of a live swarm states about itself in the BEP 10 handshake. */
 export interface LiveOffer {
   readonly role: "source" | "viewer";
   /** Its uplink, bytes per second; null when unknown. */
@@ -15,7 +15,7 @@ export interface LiveOffer {
   readonly isOpen?: boolean | undefined;
 }
 
-/** What the far end said in the BEP 10 handshake. */
+/** The far end's BEP 10 handshake. */
 export interface ExtendedHandshake {
   readonly client: string | null;
   /** Requests it queues before dropping; default 250. */
@@ -66,8 +66,8 @@ export interface PeerLinkHandlers {
   reject(piece: number, offset: number, length: number): void;
   allowedFast(piece: number): void;
   /**
-   * Where the payload of an arriving block goes: a view of exactly `length` bytes, or null to discard it. Called when
-   * the header has arrived; the payload is copied in as it arrives.
+   * Returns the place for the payload of an arriving block: a view of exactly `length` bytes, or null to discard it.
+   * Called when the header has arrived; the payload is copied in as it arrives.
    */
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null;
   /** The block is complete in its target (or was discarded: `kept` false). */
@@ -135,7 +135,7 @@ export interface PeerLink {
   sendLive(message: Uint8Array): void;
   /** Bytes queued for sending. */
   readonly bufferedBytes: number;
-  /** How many of `counters.sentBytes` have left our memory, at least; Infinity once the link is closed. */
+  /** Least number of the `counters.sentBytes` that have left our memory; Infinity once the link is closed. */
   readonly writtenBytes: number;
   onDrain: (() => void) | null;
   /** Stops reading from the socket (download rate limit) until `resume`. */
