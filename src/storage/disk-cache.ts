@@ -37,7 +37,7 @@ const EXTENT = /^(\d{1,9})\.extent$/;
 /** Directories read at once when the cache is opened. */
 const SCAN_CONCURRENCY = 8;
 
-/** What the stores of a cache share. */
+/** Makes the parts that the stores of a cache share. */
 export function diskShared(options: DiskCacheOptions, limitBytes: number): DiskShared {
   const buffers = new BufferPool();
   return {

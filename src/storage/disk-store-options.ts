@@ -1,4 +1,4 @@
-/** How a store on disk is used. */
+/** Settings of one torrent's store on disk. */
 
 /** Options of a store. */
 export interface DiskStoreOptions {

@@ -1,7 +1,7 @@
 /**
  * One torrent on disk. Pieces are readable from memory as soon as they are put; a bit is set in the resume file only
- * after its bytes were flushed. Before a byte of it is served, a piece is hashed when it first comes back from the
- * disk, and again when its file looks changed by another program.
+ * after its bytes were flushed. A piece is hashed before it is first served from disk, and again when another program
+ * seems to have changed its file.
  */
 import { Bitfield } from "../bytes/bitfield.ts";
 import { type Allocate, copyOf } from "../bytes/source.ts";
@@ -18,7 +18,7 @@ import type { CheckProgress, PieceStore, TorrentLayout } from "./types.ts";
 import type { UnitLru, UnitOwner } from "./unit-lru.ts";
 import { WriteQueue } from "./write-queue.ts";
 
-/** What the stores of a cache share. */
+/** The parts that the stores of a cache share. */
 export interface DiskShared {
   readonly files: FilePort;
   readonly clock: Clock;
@@ -143,7 +143,7 @@ export class DiskStore implements PieceStore, UnitOwner {
     if (announce) this.onFound(piece);
   }
 
-  /** Whether the bytes on disk match the piece's hash. */
+  /** Returns whether the bytes on disk match the piece's hash. */
   async verifyOnDisk(piece: number): Promise<boolean> {
     const data = this.#shared.buffers.acquire(pieceBytes(this.layout, piece));
     try {

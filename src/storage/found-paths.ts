@@ -4,7 +4,7 @@ import type { FilePort } from "../ports.ts";
 import { namedPaths, storedPaths } from "./placement.ts";
 import type { TorrentLayout } from "./types.ts";
 
-/** Names in the directory `path`, each under what a transport file makes of it; none where there is no such directory. */
+/** Names in the directory `path`, keyed by what a transport file would call them; none if there is no such directory. */
 async function listed(files: FilePort, path: string): Promise<Map<string, string>> {
   const names = new Map<string, string>();
   for (const name of await files.list(path).catch(() => [])) {
@@ -15,13 +15,13 @@ async function listed(files: FilePort, path: string): Promise<Map<string, string
 }
 
 /**
- * Paths of the torrent's files below `directory`, in order. A file that has a name which some file system refuses
- * (`a:b`, `"x"`) is looked for as the torrent names it, since the file system at hand may well accept that; where it is
- * not there, its path is the one under which millrace stores it. Only names that a directory lists are taken, so a
- * torrent never names a device (`con`) or leads out of `directory`.
+ * Paths of the torrent's files below `directory`, in order. A file whose name some file systems refuse (`a:b`,
+ * `"x"`) is first looked for under the torrent's own name, since this file system may accept it; if it is not there, its
+ * path is the one under which millrace stores it. Only names that a directory lists are used, so a torrent can neither
+ * name a device (`con`) nor lead out of `directory`.
  */
 export async function foundPaths(files: FilePort, layout: TorrentLayout, directory: string): Promise<string[]> {
-  /** The names in each directory, by what a transport file makes of them. */
+  /** The names in each directory, keyed by what a transport file would call them. */
   const lists = new Map<string, Promise<ReadonlyMap<string, string>>>();
   const list = (path: string) => {
     let names = lists.get(path);

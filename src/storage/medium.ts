@@ -87,8 +87,8 @@ export class Medium {
   }
 
   /**
-   * Whether another program changed the files of this range. Checks a file that we are not writing at most every
-   * `FACTS_VALID_MS`, once for all concurrent callers; marks nothing.
+   * Returns the units of this range whose files changed since the last check, and how. Checks a file that we are not
+   * writing at most every `FACTS_VALID_MS`, once for all concurrent callers; marks nothing.
    */
   async changesIn(offset: number, length: number): Promise<{ readonly unit: number; readonly change: UnitChange }[]> {
     const found: { unit: number; change: UnitChange }[] = [];
@@ -126,7 +126,7 @@ export class Medium {
     return doubtful;
   }
 
-  /** Facts of a unit's file, null when it is gone. Remembered as its state when nobody else changes it. */
+  /** Facts of a unit's file, null when it is gone. Later checks for changes by other programs compare with them. */
   async facts(unit: number): Promise<FileInfo | null> {
     try {
       const info = await this.#files.info(this.placement.path(unit));

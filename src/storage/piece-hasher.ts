@@ -32,7 +32,7 @@ export class PieceHasher {
     }
   }
 
-  /** Whether `data` hashes to the 20 bytes of piece `piece` in `pieceHashes`. */
+  /** Returns whether `data` hashes to the 20 bytes of piece `piece` in `pieceHashes`. */
   async matches(data: Uint8Array, pieceHashes: Uint8Array, piece: number): Promise<boolean> {
     const hash = await this.hash(data);
     return hash.every((byte, i) => byte === pieceHashes[20 * piece + i]);

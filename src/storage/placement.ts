@@ -1,5 +1,5 @@
 /**
- * Where the bytes of a torrent are on disk. A *unit* is one file there. Without a limit, units are the torrent's files,
+ * Maps the bytes of a torrent to files on disk. A *unit* is one file there. Without a limit, units are the torrent's files,
  * so that other programs can use them; with a limit they are extents of one piece or about 1 MiB of small pieces, so
  * that freeing space is an unlink (the runtimes cannot punch holes).
  */
@@ -16,14 +16,14 @@ export interface Part {
   readonly at: number;
 }
 
-/** How a torrent is laid out. */
+/** Layout of a torrent on disk. */
 export interface Placement {
   readonly kind: "files" | "extents";
   readonly unitCount: number;
   /** Absolute path. */
   path(unit: number): string;
   unitBytes(unit: number): number;
-  /** A padding file (BEP 47): zeros, which need not be stored. */
+  /** True for a padding file (BEP 47): its zeros need not be stored. */
   isPadding(unit: number): boolean;
   /** The parts of `[offset, offset + length)` of the torrent's byte space, in order. */
   locate(offset: number, length: number): Part[];

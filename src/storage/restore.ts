@@ -72,7 +72,7 @@ export async function restore(store: DiskStore, claimed: Bitfield, savedMs: numb
   opened = true;
 }
 
-/** Offset in the unit just after the last byte of the piece that lies in it. */
+/** Offset in the unit just after the piece's last byte there. */
 function endInUnit(store: DiskStore, piece: number, unit: number): number {
   const offset = piece * store.layout.pieceLengthBytes;
   const length = Math.min(store.layout.pieceLengthBytes, store.layout.totalBytes - offset);

@@ -11,9 +11,9 @@ import { restore } from "./restore.ts";
 import type { PieceCache, PieceStore, TorrentLayout } from "./types.ts";
 
 /**
- * A cache over `directory`, which holds each torrent under its name, as the torrent or as millrace writes it. `open()` hashes everything there (it waits 1.5 s;
- * later finds are reported by `onFound`) and serves good pieces. Nothing is written or removed; `put` rejects with
- * `io`.
+ * A cache over `directory`, which holds each torrent under its name, as the torrent or as millrace writes it. `open()`
+ * hashes everything there (it waits 1.5 s; later finds are reported by `onFound`) and serves good pieces. Nothing is
+ * written or removed; `put` rejects with `io`.
  */
 export function createSeedCache(options: Omit<DiskCacheOptions, "limitBytes">): PieceCache {
   const shared = diskShared(options, 0);

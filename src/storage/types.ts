@@ -2,7 +2,7 @@
 import type { Bitfield } from "../bytes/bitfield.ts";
 import type { Allocate } from "../bytes/source.ts";
 
-/** How far the hashing of what is on the medium has come, pieces. */
+/** Progress of hashing what is on the medium, in pieces. */
 export interface CheckProgress {
   readonly done: number;
   readonly total: number;
@@ -36,7 +36,7 @@ export interface PieceStore {
    * not hold, they are hashed in the background. Optional; the bit in `have` is set in any case.
    */
   onFound?: (piece: number) => void;
-  /** What is being hashed since `open()`; null or absent: nothing. */
+  /** Progress of the hashing that `open()` began; null or absent: none is under way. */
   readonly checking?: CheckProgress | null;
   /** Buffered writes not yet on the medium, bytes (bounded; `put` waits above the bound). */
   readonly pendingBytes: number;
@@ -56,7 +56,7 @@ export interface PieceBuffers {
 export interface PieceCache {
   /** Opens (or resumes) the store of a torrent. One at a time per infohash (`conflict`). */
   open(layout: TorrentLayout): Promise<PieceStore>;
-  /** Where to get buffers for incoming pieces; `put` returns them. Absent: allocate them. */
+  /** Provides buffers for incoming pieces; `put` returns them. Absent: allocate them. */
   readonly buffers?: PieceBuffers;
   /** Bytes stored now, over all torrents. */
   readonly usedBytes: number;
@@ -70,7 +70,7 @@ export interface PieceCache {
   close(): Promise<void>;
 }
 
-/** What storage needs to know about a torrent. */
+/** The facts about a torrent that storage needs. */
 export interface TorrentLayout {
   readonly infohashHex: string;
   readonly name: string;
