@@ -7,7 +7,7 @@ import { MAX_RECORD_BYTES } from "./limits.ts";
 import { isTracker } from "./transport-file.ts";
 import type { Metainfo } from "./types.ts";
 
-/** What a content id refers to. */
+/** The record that a content id refers to. */
 export interface TransportRecord {
   /** 20 bytes. */
   readonly infohash: Uint8Array;

@@ -6,7 +6,7 @@ import { MAX_PIECE_LENGTH_BYTES, PIECE_LENGTH_STEP_BYTES } from "./limits.ts";
 import { encodeMetainfo } from "./transport-file.ts";
 import type { Metainfo } from "./types.ts";
 
-/** What to put in a transport file. */
+/** The contents of a new transport file. */
 export interface TransportFileContents {
   /** Name of the file, or of the directory when `files` is given. */
   readonly name: string;

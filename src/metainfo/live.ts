@@ -56,7 +56,7 @@ export interface LiveMetainfo {
   readonly nodes: readonly string[];
 }
 
-/** What either kind of transport file, or metadata from peers, describes. */
+/** The parsed `info` of either kind, from a transport file or from peers. */
 export type AnyMetainfo = Metainfo | LiveMetainfo;
 
 /** True for a broadcast. */
@@ -64,7 +64,7 @@ export function isLive(metainfo: AnyMetainfo): metainfo is LiveMetainfo {
   return "publicKey" in metainfo;
 }
 
-/** What to put in the transport file of a broadcast. */
+/** The contents of a broadcast's new transport file. */
 export interface LiveFileContents {
   /** Title. */
   readonly name: string;

@@ -1,4 +1,4 @@
-/** What people paste to name content: ids, magnet links, URIs of engines like this one, URLs. */
+/** Reads what people paste to name content: ids, magnet links, URIs of engines like this one, URLs. */
 
 /** A query, classified only by its form. */
 export type ContentQuery =
@@ -11,7 +11,7 @@ const HEX_40 = /^[0-9a-f]{40}$/i;
 /** RFC 3986, section 3.1; the length keeps the match cheap. */
 const SCHEME = /^([a-z][a-z0-9+.-]{0,31}):/i;
 
-/** Where engines serve playback (section 4.1 of the HTTP API), under any prefix. */
+/** The path at which engines serve playback (section 4.1 of the HTTP API), under any prefix. */
 const PLAYBACK_PATH = /\/[\w-]{1,64}\/(?:getstream|manifest\.m3u8)$/;
 
 /**

@@ -17,7 +17,7 @@ const MAX_WRAPPER_BYTES = 64 * 1024;
 const MAX_NAME_CHARS = 500;
 const VERSION = 1;
 
-/** What is known of a URL when it is wrapped. */
+/** The facts known about a URL when it is wrapped. */
 export interface WrappedContent {
   /** http or https, at most 8192 characters. */
   readonly url: string;
