@@ -6,7 +6,7 @@ const LAST_AC3 = 8;
 const FIRST_EAC3 = 11;
 const LAST_EAC3 = 16;
 const RATES = [48000, 44100, 32000];
-/** Of E-AC-3 with `fscod` 3. */
+/** Sample rates of E-AC-3 with `fscod` 3. */
 const HALF_RATES = [24000, 22050, 16000];
 const BLOCK_SAMPLES = 256;
 const BLOCKS = [1, 2, 3, 6];
@@ -14,7 +14,7 @@ const BLOCKS = [1, 2, 3, 6];
 const KBITS = [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 576, 640];
 /** Channels by `acmod`, without the low-frequency one. */
 const CHANNELS = [2, 1, 2, 3, 3, 4, 4, 5];
-/** `strmtyp` of E-AC-3: more channels of the substream before. */
+/** `strmtyp` of E-AC-3: a substream that adds channels to the one before it. */
 const DEPENDENT = 1;
 const RESERVED = 3;
 
@@ -30,10 +30,10 @@ function ac3(bytes: Uint8Array, at: number, bsid: number): Substream | null {
   const sampleRate = RATES[fscod];
   const kbits = KBITS[code >> 1];
   if (sampleRate === undefined || kbits === undefined) return null;
-  // At 44.1 kHz a frame is no whole number of words: some have one more.
+  // At 44.1 kHz the average frame is not a whole number of words, so some frames have one more.
   const words = fscod === 1 ? Math.floor(320 * kbits / 147) + (code & 1) : kbits * 96_000 / sampleRate;
   const acmod = bytes[at + 6]! >> 5;
-  // Levels of the centre, of the surround channels, of Dolby Surround come before the low-frequency channel's bit.
+  // The levels of the centre, the surround channels and Dolby Surround precede the low-frequency channel's bit.
   const levels = ((acmod & 1) !== 0 && acmod !== 1 ? 2 : 0) + ((acmod & 4) !== 0 ? 2 : 0) + (acmod === 2 ? 2 : 0);
   const lfe = (bytes[at + 6]! >> (4 - levels)) & 1;
   return {
@@ -77,14 +77,14 @@ function substream(bytes: Uint8Array, at: number): Substream | null {
   return bsid >= FIRST_EAC3 && bsid <= LAST_EAC3 ? eac3(bytes, at, bsid) : null;
 }
 
-/** Whether a frame of `kind` is E-AC-3. */
+/** True when frames of `kind` are E-AC-3. */
 export function isEac3(kind: number): boolean {
   return kind >= FIRST_EAC3;
 }
 
 /**
- * AC-3 and E-AC-3. What belongs to the same time is one frame: the first substream, and those of E-AC-3 after it that
- * add channels to it (7.1) or are further programmes, as far as `bytes` reaches and the limit of a frame allows.
+ * AC-3 and E-AC-3. Substreams of the same time form one frame: the first, and the E-AC-3 substreams after it that add
+ * channels to it (7.1) or are further programmes, as far as `bytes` reaches and the limit of a frame allows.
  */
 export const ac3Frame: AudioFrameSyntax = (bytes, at) => {
   const first = substream(bytes, at);

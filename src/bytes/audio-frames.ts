@@ -23,14 +23,14 @@ export interface AudioFrame {
 /** Reads the header of a frame at `bytes[at]`; null when there is none, or only part of one. */
 export type AudioFrameSyntax = (bytes: Uint8Array, at: number) => AudioFrame | null;
 
-/** Longest frame of any syntax, bytes: three substreams of E-AC-3, each as long as 11 bits of words can say. */
+/** Longest frame of any syntax, bytes: three substreams of E-AC-3, each of up to 2^11 words of two bytes. */
 export const MAX_AUDIO_FRAME_BYTES = 3 * 4096;
 /** Most bytes of a header that any syntax reads. */
 export const AUDIO_HEADER_BYTES = 7;
 
 const LAYER_2 = 2;
 const MPEG_1 = 3;
-/** By the header's two version bits: 2.5, reserved, 2, 1. */
+/** Sample rates by the header's two version bits: 2.5, reserved, 2, 1. */
 const MPEG_RATES: readonly (readonly number[])[] = [
   [11025, 12000, 8000],
   [],
@@ -97,7 +97,7 @@ export const adtsFrame: AudioFrameSyntax = (bytes, at) => {
   };
 };
 
-/** How many frames of one stream follow each other from `at` (at most `limit`), and where the last of them ends. */
+/** Counts the frames of one stream that follow each other from `at` (at most `limit`), and finds where the last one ends. */
 export function frameChain(
   bytes: Uint8Array,
   at: number,

@@ -48,7 +48,7 @@ const LIST = 0x6c;
 const MINUS = 0x2d;
 const PROTOTYPE_KEY = "__proto__";
 
-/** What is expected next inside the innermost container. */
+/** States of the scan: what comes next inside the innermost container. */
 const IN_LIST = 0;
 const AT_KEY = 1;
 const AT_VALUE = 2;

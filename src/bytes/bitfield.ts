@@ -24,7 +24,7 @@ export class Bitfield {
     return new Bitfield(size, new Uint8Array((size + 7) >> 3).fill(0xff));
   }
 
-  /** How many bits are set. */
+  /** Number of set bits. */
   get count(): number {
     return this.#count;
   }

@@ -1,6 +1,6 @@
 /**
- * Reused memory for chunks. A writer to a file or a pipe knows when the system has taken a chunk, and returns it;
- * otherwise the allocator would clear, and the collector would have to find, as many bytes as are written.
+ * Reused memory for chunks. A writer to a file or a pipe knows when the system has taken a chunk, and returns it.
+ * Without reuse, every byte written would be one that the allocator has to clear and the collector has to find.
  */
 
 /** Idle bytes kept by default: a few reads and the bytes that a pipe has under way. */

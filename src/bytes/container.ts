@@ -1,16 +1,16 @@
-/** The containers that the engine reads itself, and how files show theirs by their first bytes: names are unreliable. */
+/** The containers that the engine reads itself. Files are recognised by their first bytes: names are unreliable. */
 
 import { ac3Frame } from "./ac3-frames.ts";
 import { adtsFrame, type AudioFrameSyntax, frameChain, id3TagBytes, mpegAudioFrame } from "./audio-frames.ts";
 import { findPackets, PACKET_STRIDES } from "./ts/sync.ts";
 
-/** What is known of a container without looking into a file. */
+/** Facts about a container that hold for every file. */
 export interface ContainerFacts {
-  /** MIME types by extension, lower case, without the dot: names that promise it. */
+  /** MIME types by the extensions that promise this container, lower case, without the dot. */
   readonly extensions: Readonly<Record<string, string>>;
   /** MIME type where the name says nothing. */
   readonly mime: string;
-  /** MIME types that others call it by, too: sound alone, WebM. */
+  /** Other MIME types in use for it: for sound alone, for WebM. */
   readonly aliases: RegExp;
   /** Its sound is carried only where it may become AAC. */
   readonly asAac?: true;
@@ -109,11 +109,11 @@ const MAX_FIRST_REST_BYTES = 1728;
 /** First byte of the sync words of MPEG audio and ADTS, and of AC-3. */
 const MPEG_SYNC = 0xff;
 const AC3_SYNC = 0x0b;
-/** This many frame headers in a row are no coincidence; fewer of AC-3, whose sync word is longer. */
+/** This many frame headers in a row are no coincidence; AC-3 needs fewer, as its sync word is longer. */
 const FRAMES_WANTED = 3;
 const AC3_FRAMES_WANTED = 2;
 
-/** Whether `head` consists of frames from its first byte, or to its end after the rest of a cut one. */
+/** True when frames begin at the first byte of `head`, or after the rest of a cut frame and then reach to its end. */
 function looksLikeFrames(
   head: Uint8Array,
   syntax: AudioFrameSyntax,
@@ -147,7 +147,7 @@ function sniffAudio(head: Uint8Array): Container | null {
   }
   if (looksLikeFrames(head, mpegAudioFrame)) return "mp3";
   if (looksLikeFrames(head, adtsFrame)) return "aac";
-  // A frame may be longer than the head: a whole sync word and a header without a contradiction must do then.
+  // A frame may be longer than the head: then a whole sync word and a consistent header have to be enough.
   const first = ac3Frame(head, 0);
   const isLong = first !== null && first.sizeBytes >= head.length && head.length === SNIFF_BYTES;
   return isLong || looksLikeFrames(head, ac3Frame, AC3_SYNC, AC3_FRAMES_WANTED) ? "ac3" : null;

@@ -1,4 +1,4 @@
-/** What transport files do to names that no component of a path can have. */
+/** Makes any name fit for a component of a path, as transport files do. */
 
 /** `name` with separators and control characters (C0, DEL) replaced by `_`: "AC/DC" is a title, not two components. */
 export function plainName(name: string): string {

@@ -10,16 +10,16 @@ export interface ForeignContainer {
   readonly mime: string;
   /** It holds sound alone, as a rule. */
   readonly isSound: boolean;
-  /** MIME types by extension, lower case, without the dot: names that promise it. */
+  /** MIME types by the extensions that promise this container, lower case, without the dot. */
   readonly extensions: Readonly<Record<string, string>>;
 }
 
 interface Magic extends ForeignContainer {
-  /** What the file begins with, a character for each byte; `?` is any. */
+  /** First bytes of the file, one character per byte; `?` stands for any. */
   readonly begins: string;
 }
 
-/** Without `extensions`: files are named after the demuxer. */
+/** Describes a container; by default the demuxer's name is the only extension. */
 function container(
   isSound: boolean,
   name: string,
@@ -33,7 +33,7 @@ function container(
 const film = container.bind(null, false);
 const sound = container.bind(null, true);
 
-/** None of these demuxers opens anything but its input. */
+/** All containers that are recognised. Their demuxers open nothing besides their input. */
 const KNOWN: readonly Magic[] = [
   film("AVI", "avi", "video/x-msvideo", "RIFF????AVI ", { avi: "video/x-msvideo", divx: "video/x-msvideo" }),
   film("FLV", "flv", "video/x-flv", "FLV\x01"),
@@ -65,10 +65,10 @@ const KNOWN: readonly Magic[] = [
   sound("DTS", "dts", "audio/vnd.dts", "\x7f\xfe\x80\x01"),
 ];
 
-/** All of them. */
+/** All containers that only ffmpeg reads. */
 export const FOREIGN_CONTAINERS: readonly ForeignContainer[] = KNOWN;
 
-/** What our own readers know of, with sound that they don't. */
+/** Containers that our own readers know, for codecs in them that they don't. */
 const OGG: ForeignContainer = { name: "Ogg", demuxer: "ogg", mime: "audio/ogg", isSound: true, extensions: {} };
 const WAV: ForeignContainer = { name: "WAV", demuxer: "wav", mime: "audio/wav", isSound: true, extensions: {} };
 

@@ -8,7 +8,7 @@ import { isTurnDue, nextTurn } from "./turn.ts";
 /** Compressed bytes per step: deflate expands at most 1032 times, so no chunk is larger than 516 KiB. */
 const STEP_BYTES = 512;
 
-/** Whether `bytes` begin as gzip does (RFC 1952, section 2.3.1). */
+/** True when `bytes` begin as gzip does (RFC 1952, section 2.3.1). */
 export function isGzip(bytes: Uint8Array): boolean {
   return bytes[0] === 0x1f && bytes[1] === 0x8b;
 }

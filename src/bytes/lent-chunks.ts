@@ -7,7 +7,7 @@ export interface Lender {
 }
 
 /**
- * Frees chunks at once. The collector does not count this memory and so sees no hurry: tens of megabytes of a large
+ * Frees chunks at once. The collector does not count this memory and so runs too late: tens of megabytes of a large
  * body would wait for it. For bodies whose chunks each own their memory.
  */
 export const FREED: Lender = {
@@ -29,7 +29,7 @@ export function lendChunks(body: ReadableStream<Uint8Array>, lender: Lender): vo
   lenders.set(body, lender);
 }
 
-/** Where to release a chunk of `body` once the system has taken it; null: the reader keeps it. */
+/** The lender to which the reader of `body` releases a chunk once the system has taken it; null when there is none. */
 export function lenderOf(body: ReadableStream<Uint8Array>): Lender | null {
   return lenders.get(body) ?? null;
 }

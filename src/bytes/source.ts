@@ -1,6 +1,6 @@
 /** Random access to a file of known size whose bytes may have to be fetched first. */
 
-/** How the source should treat a read. */
+/** Options of a read. */
 export interface ReadOptions {
   /** Ends the wait; the read then rejects with the signal's reason, as `aborted` or `timeout`. */
   readonly signal: AbortSignal;
@@ -35,18 +35,18 @@ export interface ByteSource {
    */
   read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array>;
   /**
-   * How many bytes from `offset` on a read returns without waiting, at most `maxBytes`. A source without this method has all
-   * its bytes.
+   * Number of bytes from `offset` on that a read would return without waiting, at most `maxBytes`. A source without this
+   * method has all its bytes.
    */
   availableFrom?(offset: number, maxBytes: number): number;
   /**
-   * Called with the caller's own bytes when it needs them no longer: the source may return later reads in the
-   * same memory. Not every caller does this, and most sources make no use of it.
+   * Gives back bytes that belong to the caller and that it no longer needs: the source may use their memory for later
+   * reads. Not every caller does this, and most sources make no use of it.
    */
   release?(bytes: Uint8Array): void;
   /**
-   * Adds a holder of the caller's own bytes, or a part of them: each one calls `release`, and the last one counts. Where
-   * there is no such method nobody may release what others still use.
+   * Adds a holder of the caller's own bytes, or of a part of them. Each holder calls `release`, and only the last call
+   * has an effect. Without this method, bytes that others still use must not be released.
    */
   hold?(bytes: Uint8Array): void;
 }

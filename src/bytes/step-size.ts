@@ -1,9 +1,9 @@
-/** How much of a long task to do at once, judged by how long the last step took. */
+/** Decides how much of a long task to do at once, by how long the last step took. */
 
 /** Target length of a step, ms: other tasks wait for it. */
 const STEP_MS = 15;
 
-/** The size of the next step of a task whose steps cannot be known to be short: they begin small and grow. */
+/** Sizes the steps of a task when nobody knows which size is quick: they begin small and grow. */
 export class StepSize {
   readonly #min: number;
   readonly #max: number;
@@ -16,7 +16,7 @@ export class StepSize {
     this.#size = min;
   }
 
-  /** How much the next step may do, in the caller's units. */
+  /** Size of the next step, in the caller's units. */
   get value(): number {
     return this.#size;
   }

@@ -1,4 +1,4 @@
-/** Texts of which nobody said how they are encoded. */
+/** Decodes texts whose encoding is unknown. */
 
 /** UTF-16 by its byte order mark, or by the zeros beside the first letters of a text; null for anything else. */
 export function utf16Name([a, b, c, d]: Uint8Array): "utf-16le" | "utf-16be" | null {

@@ -14,7 +14,7 @@ let turnedMs = Number.NEGATIVE_INFINITY;
 const waiting: (() => void)[] = [];
 
 /**
- * Whether timers and sockets have waited so long (`busyMs`, default 10) that a loop should call `nextTurn`. For loops
+ * True when timers and sockets have waited so long (`busyMs`, default 10) that a loop should call `nextTurn`. For loops
  * whose steps are too short to take a turn after each: checking costs a tenth of a microsecond.
  */
 export function isTurnDue(busyMs = BUSY_MS): boolean {

@@ -10,7 +10,7 @@ const SPLITTABLE_BYTES = 64;
 /** Most packets held; beyond that the counters of a strange stream stay unaligned. */
 const MAX_HELD = 64;
 
-/** Takes the packet at `at` of `bytes`, which is to leave with `counter`. */
+/** Receives the packet at `at` of `bytes`, which is to be sent with `counter`. */
 export type CountedPacket = (bytes: Uint8Array, at: number, counter: number) => void;
 
 /** Rewrites the counters of one PID. */
@@ -69,7 +69,7 @@ function isSplittable(bytes: Uint8Array, at: number): boolean {
   return hasPayload(bytes, at) && PACKET_BYTES - 4 - fieldBytes(bytes, at) >= SPLITTABLE_BYTES;
 }
 
-/** Splits a packet into one that lacks its last `more` payload bytes, and `more` packets with one of them each. */
+/** Splits a packet into one that lacks its last `more` payload bytes, and `more` packets with one of those bytes each. */
 export function splitPacket(packet: Uint8Array, more: number): Uint8Array[] {
   const field = fieldBytes(packet, 0);
   const head = new Uint8Array(PACKET_BYTES);

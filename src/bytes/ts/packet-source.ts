@@ -4,13 +4,13 @@ import { MillraceError } from "../../errors.ts";
 import { PACKET_BYTES } from "./packet.ts";
 import { findPackets, PACKET_STRIDES, type PacketGrid } from "./sync.ts";
 
-/** How packets lie in a file. */
+/** Layout of the packets in a file. */
 export interface PacketFormat extends PacketGrid {
   /** Whole packets in the file. */
   readonly packetCount: number;
 }
 
-/** How many bytes at the file's beginning may be junk. */
+/** The first packets are looked for in this many bytes of the file; the bytes before them may be junk. */
 const DETECT_BYTES = 64 * 1024;
 
 /** Finds the packets of a file, or null when it isn't a transport stream. Reads 64 KiB. */

@@ -25,17 +25,17 @@ export function startsUnit(bytes: Uint8Array, at: number): boolean {
   return (bytes[at + 1]! & 0x40) !== 0;
 }
 
-/** Scrambled, marked as damaged, or without a sync byte: the packet is useless. */
+/** True for a useless packet: scrambled, marked as damaged, or without a sync byte. */
 export function unusable(bytes: Uint8Array, at: number): boolean {
   return bytes[at] !== SYNC_BYTE || (bytes[at + 1]! & 0x80) !== 0 || isScrambled(bytes, at);
 }
 
-/** transport_scrambling_control is not 0. */
+/** True when transport_scrambling_control is not 0. */
 export function isScrambled(bytes: Uint8Array, at: number): boolean {
   return (bytes[at + 3]! & 0xc0) !== 0;
 }
 
-/** Has a payload (adaptation_field_control). */
+/** True when the packet has a payload (adaptation_field_control). */
 export function hasPayload(bytes: Uint8Array, at: number): boolean {
   return (bytes[at + 3]! & 0x10) !== 0;
 }
@@ -50,7 +50,7 @@ export function isRandomAccess(bytes: Uint8Array, at: number): boolean {
   return fieldBytes(bytes, at) > 1 && (bytes[at + 5]! & FIELD_RANDOM_ACCESS) !== 0;
 }
 
-/** Whether `bytes` are whole packets, at least one, the first with its sync byte. */
+/** True when `bytes` are whole packets, at least one, the first with its sync byte. */
 export function areWholePackets(bytes: Uint8Array): boolean {
   return bytes.length > 0 && bytes.length % PACKET_BYTES === 0 && bytes[0] === SYNC_BYTE;
 }

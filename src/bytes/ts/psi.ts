@@ -24,7 +24,7 @@ export const MAX_SECTION_BYTES = 1024;
 /** The checksum at the end of a section. */
 export const SECTION_CRC_BYTES = 4;
 
-/** Size of the section at `at` of `bytes`, as its first three bytes have it: up to 4098. */
+/** Size of the section at `at` of `bytes`, as its first three bytes give it: up to 4098. */
 export function sectionBytes(bytes: Uint8Array, at: number): number {
   return 3 + (((bytes[at + 1]! & 0x0f) << 8) | bytes[at + 2]!);
 }

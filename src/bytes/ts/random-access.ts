@@ -31,7 +31,7 @@ function mpegStart(code: number): boolean | null {
   return code === 0x00 ? false : null;
 }
 
-/** Whether the access unit in `bytes` starts with a random access point; null when these bytes are too few to tell. */
+/** Returns whether the access unit in `bytes` starts with a random access point; null when these bytes are too few to tell. */
 export function isAccessPoint(codec: string, bytes: Uint8Array): boolean | null {
   for (let at = bytes.indexOf(1, 2); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(1, at + 1)) {
     if (bytes[at - 1] !== 0 || bytes[at - 2] !== 0) continue;

@@ -36,7 +36,7 @@ export class TsResync {
         at += PACKET_BYTES;
         continue;
       }
-      // None is missing so far: the next chunk decides.
+      // No sync byte is missing so far: the next chunk decides.
       if (at + syncs * PACKET_BYTES >= bytes.length) break;
       close();
       this.#isLost ||= this.#isSynced;

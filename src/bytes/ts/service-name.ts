@@ -5,12 +5,12 @@ import { descriptorsOf, SECTION_CRC_BYTES, SectionAssembler } from "./psi.ts";
 import { findPackets, PACKET_STRIDES } from "./sync.ts";
 
 const SDT_PID = 0x11;
-/** The table of the stream it travels in; others describe other streams. */
+/** The table that describes the stream it is part of; others describe other streams. */
 const SDT_ACTUAL = 0x42;
 /** Bytes before the first service. */
 const HEAD_BYTES = 11;
 
-/** What muxers write when nobody names the programme. */
+/** Matches the names that muxers write when nobody names the programme. */
 const NAMELESS = /^service\s?\d*$/i;
 
 /**

@@ -21,7 +21,7 @@ const UNSEEN = -1;
 /** Steps by which the counters of tables jump where another source begins: any but 1, and 16, which would be 0. */
 const TABLE_JUMP = 8;
 
-/** Where a stretch begins. */
+/** The beginning of a stretch. */
 export interface SplicePoint {
   /** PAT and PMT packets; their PIDs are tables from here on. */
   readonly tables: readonly Uint8Array[];
@@ -41,7 +41,7 @@ export class TsSplicer {
   #pcrPid = NULL_PID;
   #hasEntered = false;
   #sourceChanged = false;
-  /** How often the source has changed; this is added to the versions of its tables. */
+  /** Number of changes of source, added to the versions of its tables. */
   #changes = 0;
   /** Streams that begin with a mark in this stretch: all of them, except in the first stretch. */
   #marked: ReadonlySet<number> = new Set();
@@ -49,9 +49,9 @@ export class TsSplicer {
   #clockMarked = true;
 
   /**
-   * The next stretch is from another source. Its tables may have the same version as those before and different
-   * content. Players read them again when their counters jump (which resets some readers) and they have another version
-   * (which other readers need).
+   * The next stretch is from another source. Its tables may have the same version as the ones before but different
+   * content. Players read them again if their counters jump (which resets some readers) and their version changes (which
+   * other readers need).
    */
   changeSource(): void {
     this.#sourceChanged = this.#hasEntered;
@@ -120,8 +120,8 @@ export class TsSplicer {
     const last = this.#out[pid]!;
     if (hasPayload(out, at)) {
       const before = this.#in[pid]!;
-      // Packets that the source repeats or lost stay visible. Tables were inserted between packets, so their counters
-      // are made again.
+      // Packets that the source repeats or lost stay visible in the counters. Tables were inserted between packets, so
+      // theirs just go up by one.
       const step = before === UNSEEN || this.#isTable[pid] === 1 ? 1 : (counter - before) & 15;
       this.#out[pid] = last === UNSEEN ? 0 : (last + step) & 15;
       this.#in[pid] = counter;

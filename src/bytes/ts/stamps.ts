@@ -15,7 +15,7 @@ export function stepBetween(from: number, to: number): number {
   return ahead < WRAP_90K / 2 ? ahead : ahead - WRAP_90K;
 }
 
-/** Whether `pts90k` is known and lies before `least90k`; a null bound never applies. */
+/** True when `pts90k` is known and lies before `least90k`; a null bound never applies. */
 export function isBefore(pts90k: number | null, least90k: number | null): boolean {
   return pts90k !== null && least90k !== null && stepBetween(least90k, pts90k) < 0;
 }

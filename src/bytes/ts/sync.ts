@@ -1,16 +1,16 @@
-/** Where transport packets lie in bytes that may begin anywhere: by their sync bytes (ISO/IEC 13818-1, 2.4.3.2). */
+/** Finds transport packets in bytes that may begin anywhere, by their sync bytes (ISO/IEC 13818-1, 2.4.3.2). */
 import { PACKET_BYTES, SYNC_BYTE } from "./packet.ts";
 
 /** Distances of packets: plain, M2TS (4 bytes of arrival time before each; BDAV), with 16 bytes of parity after each (DVB). */
 export const PACKET_STRIDES: readonly number[] = [PACKET_BYTES, PACKET_BYTES + 4, PACKET_BYTES + 16];
 /** Plain packets alone, as they are sent. */
 export const PLAIN_STRIDE: readonly number[] = [PACKET_BYTES];
-/** This many sync bytes in a row are believed; by chance that happens at one place in 2^40. */
+/** This many sync bytes in a row show packets; by chance that happens at one place in 2^40. */
 export const SYNC_RUN = 5;
-/** Where a stream is expected, and up to the end of a short file, this many are: one place in 16 million has them by chance. */
+/** This many suffice where a stream is expected, and at the end of a short file: by chance at one place in 16 million. */
 export const LEAST_SYNCS = 3;
 
-/** How packets lie. */
+/** Layout of packets in bytes. */
 export interface PacketGrid {
   /** Place of the first sync byte. */
   readonly firstAt: number;

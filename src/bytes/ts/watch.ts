@@ -24,7 +24,7 @@ interface Table {
   packets: Uint8Array[];
 }
 
-/** What was found in a packet. */
+/** The findings in one packet. */
 export interface PacketNews {
   /** Number, counted from the first packet pushed, of the packet where a random access point begins; else null. */
   readonly accessPoint: number | null;
@@ -57,7 +57,7 @@ export class TsWatch {
     return this.#map === null ? null : { map: this.#map, mapPid: this.#mapPids[0]! };
   }
 
-  /** How many PIDs carry tables: the PAT's and those that it names. */
+  /** Number of PIDs that carry tables: the PAT's and those that it names. */
   get tableCount(): number {
     return this.#tables.size;
   }
