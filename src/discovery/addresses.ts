@@ -24,7 +24,7 @@ export function canonicalHost(host: string): string | null {
   return ipaddr.process(upTo(host, "%")).toString();
 }
 
-/** Whether a peer could listen there: it has a port and a unicast address. */
+/** True when a peer could listen there: it has a port and a unicast address. */
 export function isUsable(address: SocketAddress): boolean {
   if (address.port < 1 || address.port > 65535) return false;
   const host = canonicalHost(address.host);
@@ -56,7 +56,7 @@ export function embeddedIpv4(host: string): string | null {
   return atEnd ? bytes.slice(12).join(".") : null;
 }
 
-/** Whether a literal address is reachable from the public network, whatever this machine's subnets are (see `nearnessOf`). */
+/** True when a literal address is reachable from the public network, whatever this machine's subnets are (see `nearnessOf`). */
 export function isPublicHost(host: string): boolean {
   const literal = canonicalHost(host);
   if (literal === null) return false;
@@ -77,7 +77,7 @@ export function networkOf(host: string): string {
   return address.toByteArray().slice(0, NETWORK_BITS[address.kind()] / 8).join(".");
 }
 
-/** Whether `hostname` (of a URL) refers to this machine or its local network rather than the public network. */
+/** True when `hostname` (of a URL) refers to this machine or its local network rather than the public network. */
 export function isLocalName(hostname: string): boolean {
   const name = hostname.replace(/^\[|\]$/g, "").toLowerCase().replace(/\.$/, "");
   if (name === "localhost" || name.endsWith(".localhost")) return true;

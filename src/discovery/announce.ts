@@ -1,4 +1,4 @@
-/** What we send to a tracker and what it replies, in any protocol. */
+/** An announce to a tracker and the tracker's reply, in any protocol. */
 import type { SocketAddress } from "../ports.ts";
 import { MillraceError } from "../errors.ts";
 

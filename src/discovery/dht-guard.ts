@@ -54,7 +54,7 @@ export class QueryRates {
     this.#all = new Allowance(QUERIES_PER_S, QUERIES_AT_ONCE, nowMs());
   }
 
-  /** Whether this host's query gets a reply. Programs on this machine count only towards the total. */
+  /** True when this host's query gets a reply. Programs on this machine count only towards the total. */
   allows(host: string): boolean {
     return (this.#hosts.take(host) || this.#isOwn(host)) && this.#all.take(1, this.#nowMs);
   }
@@ -81,7 +81,7 @@ export class TablePlaces {
     this.#nearness = nearness;
   }
 
-  /** Whether a node of this id may enter, or stay with the address known for it. */
+  /** True when a node with this id may enter, or stay with the address known for it. */
   allows(id: string, host: string): boolean {
     if (this.#hosts.has(id)) return this.#hosts.get(id) === host;
     return this.#keys(host).every(([key, most]) => (this.#counts.get(key) ?? 0) < most);
@@ -106,7 +106,7 @@ export class TablePlaces {
     }
   }
 
-  /** What a node is counted by, each with its limit. Nodes on this machine are the user's own affair. */
+  /** Keys by which a node is counted, each with its limit. Nodes on this machine are the user's own: they have no limit. */
   #keys(host: string): [key: string, most: number][] {
     if (this.#nearness(host) === "own") return [];
     const network = networkOf(host);
@@ -114,7 +114,7 @@ export class TablePlaces {
   }
 }
 
-/** A datagram from `from` without nodes and peers nearer than that sender; the same bytes when there are none. */
+/** Removes from a datagram all nodes and peers that are nearer than its sender; returns the same bytes if there are none. */
 export function withoutNearer(data: Uint8Array, from: SocketAddress, nearness: NearnessOf): Uint8Array {
   const message = decodeBencode(data, DICTIONARY);
   const answer = isDictionary(message) ? message["r"] : null;

@@ -31,7 +31,7 @@ const FIRST_NODE_DEADLINE_MS = 10_000;
 /** The table changes slowly; a crash loses at most this much. */
 const SAVE_EVERY_MS = 10 * 60_000;
 
-/** Fewer saved contacts than this are too few to rely on: bootstrap nodes are asked too. */
+/** With fewer saved contacts than this, bootstrap nodes are asked too. */
 const ENOUGH_NODES = 8;
 
 /** Shortest time between two bootstraps of an empty table. */
@@ -69,7 +69,7 @@ export interface DhtNodeOptions {
   readonly port?: number;
 }
 
-/** What the node needs of the machine. */
+/** The parts of the machine that the node needs. */
 export interface DhtPorts {
   readonly udp: UdpPort;
   readonly files: FilePort;
@@ -97,7 +97,7 @@ interface LibraryContact {
 export class DhtNode {
   /** UDP port that it listens on. */
   readonly port: number;
-  /** What arrives there and is not of the DHT. */
+  /** Receives the datagrams at that port that are not of the DHT. */
   readonly peerDatagrams: UdpSocket;
   readonly #ports: DhtPorts;
   readonly #options: DhtNodeOptions;
@@ -160,7 +160,7 @@ export class DhtNode {
     return this.#dht.nodes.count();
   }
 
-  /** Whether a node replied within the last quarter of an hour; restored nodes count once they reply. */
+  /** True when a node replied within the last quarter of an hour; restored nodes count once they reply. */
   get hasAnswers(): boolean {
     const since = this.#ports.clock.now() - GOOD_NODE_MS;
     return this.#dht.nodes.toArray().some((node: { seen?: number }) => (node.seen ?? 0) > since);
@@ -303,10 +303,10 @@ export class DhtNode {
 
   #onNode(): void {
     if (this.nodeCount !== 1) return;
-    // A turn later, when a restored table is complete.
+    // In a microtask: by then a restored table is complete.
     queueMicrotask(() => {
       if (this.#closing.signal.aborted) return;
-      // Fill the table around our own id: a lookup leaves every node that replies in it.
+      // Fill the table around our own id: every node that replies to a lookup enters it.
       this.#dht.lookup(this.#dht.nodeId, () => {});
       for (const listener of [...this.#firstNodeListeners]) listener();
     });

@@ -9,7 +9,7 @@ const INTERVAL_MS = 5 * 60_000;
 /** Shortest time between lookups on demand. */
 const MIN_INTERVAL_MS = 15_000;
 
-/** The same when nobody can connect to us and we have nobody: a lookup costs about twenty datagrams. */
+/** The same when nobody can connect to us and we have no peers: a lookup costs about twenty datagrams. */
 const URGENT_INTERVAL_MS = 5_000;
 
 /** Peers counted for `status`: nodes may name any number. */
@@ -27,7 +27,7 @@ export interface DhtLookup {
   bootstrap(): Promise<void>;
 }
 
-/** What a search needs. */
+/** Dependencies of a search. */
 export interface DhtSearchContext {
   readonly clock: Clock;
   readonly node: DhtLookup;

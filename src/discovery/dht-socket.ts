@@ -26,7 +26,7 @@ const MAX_ASKED_OF_ONE = 64;
 
 type Listener = (...args: unknown[]) => void;
 
-/** What the socket needs besides its UDP port. */
+/** Dependencies of the socket besides its UDP port. */
 export interface DhtSocketContext {
   /** Monotonic ms. */
   nowMs(): number;
@@ -61,7 +61,7 @@ export class DhtSocket {
     return { address: this.#socket.address.host, family: "IPv4", port: this.#socket.address.port };
   }
 
-  /** The socket is already bound: this only reports so. */
+  /** Only reports that the socket is bound: our UDP port already is. */
   bind(): void {
     queueMicrotask(() => {
       if (!this.#closed) this.#emit("listening");

@@ -20,7 +20,7 @@ export interface DhtNodeContact {
   readonly port: number;
 }
 
-/** What is kept between runs. */
+/** The data kept between runs. */
 export interface DhtTable {
   /** Our own node id: the table is sorted around it. */
   readonly id: Uint8Array;

@@ -20,8 +20,8 @@ export interface DiscoveryOptions {
   /** Our peer id, 20 bytes. */
   readonly peerId: Uint8Array;
   /**
-   * Port on which our peers listen, asked at each announce; 0 while there is none (then only trackers are told, with
-   * port 0).
+   * Port on which our peers listen, asked at each announce; 0 while there is none (then we announce only to trackers,
+   * with port 0).
    */
   peerPort(): number;
   /** The same as seen in the local network, for LSD. Default `peerPort`. */

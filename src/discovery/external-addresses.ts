@@ -35,7 +35,7 @@ export class ExternalAddresses {
     if (!isPublicHost(host) || !isPublicHost(reporter)) return;
     const key = canonicalHost(host)!;
     const witnesses = this.#reports.get(key) ?? new Set();
-    // Reported again: it stays longer than those that were not.
+    // Reported again: it moves to the end, so that it is remembered longer than the others.
     this.#reports.delete(key);
     this.#reports.set(key, witnesses);
     if (witnesses.size < WITNESSES) witnesses.add(networkOf(reporter));

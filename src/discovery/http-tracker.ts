@@ -25,7 +25,7 @@ const MAX_TRACKER_ID_BYTES = 256;
 /** Longest interval accepted, seconds: larger ones are garbage. */
 const MAX_SECONDS = 7 * 24 * 3600;
 
-/** What an announce over HTTP needs. */
+/** Dependencies of an announce over HTTP. */
 export interface HttpTrackerContext {
   readonly fetch: typeof fetch;
   readonly clock: Clock;

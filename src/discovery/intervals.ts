@@ -1,4 +1,4 @@
-/** When to ask a tracker again. */
+/** Decides when to ask a tracker again. */
 import type { AnnounceAnswer } from "./announce.ts";
 
 /** BEP 3 leaves the interval to the tracker; this is used when it names none. */

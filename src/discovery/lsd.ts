@@ -13,7 +13,7 @@ const INTERVAL_MS = 5 * 60_000;
 /** BEP 14: at most one announce per minute. */
 const MIN_INTERVAL_MS = 60_000;
 
-/** What LSD needs. */
+/** Dependencies of LSD. */
 export interface LsdContext {
   readonly udp: UdpPort;
   readonly clock: Clock;

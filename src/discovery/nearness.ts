@@ -1,4 +1,4 @@
-/** How near an address is to this machine. The nearer it is, the fewer callers may make the engine connect to it. */
+/** Determines how near an address is to this machine. The nearer it is, the fewer callers may make the engine connect to it. */
 import ipaddr from "ipaddr.js";
 import type { InterfaceAddress, NetworkPort } from "../ports.ts";
 import { canonicalHost, embeddedIpv4, isPublicHost } from "./addresses.ts";
@@ -20,7 +20,7 @@ const INTERFACES_LIFE_MS = 2_000;
 /** Networks that belong to one household, campus or carrier more often than not. */
 const HOUSEHOLD_BITS = { ipv4: 24, ipv6: 48 } as const;
 
-/** How near `host` is to a machine with these `interfaces`; null when it is not a literal address. */
+/** Returns how near `host` is to a machine with these `interfaces`; null when it is not a literal address. */
 export function nearnessOf(host: string, interfaces: readonly InterfaceAddress[]): Nearness | null {
   const literal = canonicalHost(host);
   if (literal === null) return null;
@@ -71,7 +71,7 @@ export class Surroundings {
   }
 
   /**
-   * Whether the host is in our own network: on this machine, in a subnet of it, at a private address, or public in the /24
+   * True when the host is in our own network: on this machine, in a subnet of it, at a private address, or public in the /24
    * (/48) of the address under which strangers see us.
    */
   isNear(host: string): boolean {
@@ -85,7 +85,7 @@ export class Surroundings {
   }
 }
 
-/** Whether it lies in the subnet. A point-to-point link has a full-length prefix or none: neither is a subnet. */
+/** True when the address lies in the subnet. A point-to-point link has a full-length prefix or none: neither is a subnet. */
 function isWithin(address: ipaddr.IPv4 | ipaddr.IPv6, base: ipaddr.IPv4 | ipaddr.IPv6, prefixLength: number): boolean {
   if (prefixLength < 1) return false;
   return address instanceof ipaddr.IPv4

@@ -25,7 +25,7 @@ export interface PexPeer extends SocketAddress {
   readonly flags: number;
 }
 
-/** What to send now. */
+/** A message to send now. */
 export interface PexMessage {
   readonly added: readonly PexPeer[];
   readonly dropped: readonly SocketAddress[];
@@ -61,8 +61,8 @@ export class PexBook {
   }
 
   /**
-   * What to tell `recipient`, which listens at `own` if that is known, now; null when nothing changed for it, its
-   * minute is not over, or too many recipients are tracked. Counts as sent.
+   * Returns the message for `recipient`, which listens at `own` if that is known; null when nothing changed for it, its
+   * minute is not over, or too many recipients are tracked. The message counts as sent.
    */
   messageFor(recipient: string, own: SocketAddress | null, nowMs: number): PexMessage | null {
     const entry = this.#recipient(recipient);
@@ -88,8 +88,8 @@ export class PexBook {
   }
 
   /**
-   * Which of the peers added by `sender` to believe: the first 50, and none if it sends more often than BEP 11 allows,
-   * so that one peer cannot flood the swarm with addresses.
+   * Returns the peers added by `sender` that we believe: the first 50, or none if it sends more often than BEP 11 allows.
+   * So one peer cannot flood the swarm with addresses.
    */
   accept(sender: string, added: readonly PexPeer[], nowMs: number): readonly PexPeer[] {
     const entry = this.#recipient(sender);

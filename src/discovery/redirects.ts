@@ -6,12 +6,12 @@ import { isLocalName } from "./addresses.ts";
 /** Redirects followed at most. */
 const MAX_REDIRECTS = 5;
 
-/** A `fetch` that refuses every address, for engines that were given none for the public network. */
+/** A `fetch` that refuses every address, for engines that were given no `fetch` for the public network. */
 export function refuseAll(): Promise<Response> {
   return Promise.reject(new MillraceError("denied", "requests to servers named by remote callers are disabled"));
 }
 
-/** What each request sends. */
+/** Headers and signal of each request. */
 export interface RedirectedRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;

@@ -7,7 +7,7 @@ import { PeerSink } from "./peer-sink.ts";
 import { type AnnouncerFactory, TrackerSet } from "./tracker-set.ts";
 import type { DiscoveryRequest, DiscoverySession, DiscoverySourceStatus, ServerScope } from "./types.ts";
 
-/** What all swarms share. */
+/** The sources and settings that all swarms share. */
 export interface SharedSources {
   readonly clock: Clock;
   readonly random: () => number;

@@ -22,7 +22,7 @@ export const STOP_DEADLINE_MS = 1_500;
 /** Makes the announcer of a tracker URL, which calls `scope` each time; null when its scheme is not supported. */
 export type AnnouncerFactory = (url: string, scope: () => ServerScope) => Announcer | null;
 
-/** What a set needs; its tiers add the rest. */
+/** Dependencies of a set; it passes them to its tiers, with `isCovered` added. */
 export interface TrackerSetContext extends Omit<TierContext, "isCovered"> {
   readonly clock: Clock;
   readonly createAnnouncer: AnnouncerFactory;

@@ -15,7 +15,7 @@ const PATIENCE_MS = 15_000;
 /** Shortest time between two announces of a swarm that only finds peers by asking, ms: a viewer's start waits for it. */
 const URGENT_INTERVAL_MS = 2_500;
 
-/** What a tier needs of its swarm. */
+/** Dependencies of a tier, given by its swarm. */
 export interface TierContext {
   readonly clock: Clock;
   readonly random: () => number;
@@ -27,7 +27,7 @@ export interface TierContext {
   state(): AnnounceState;
   /** `from`: literal address of the tracker, null when unknown. */
   onPeers(peers: readonly SocketAddress[], from: string | null): void;
-  /** Whether an earlier tier is giving peers, so that this one may rest (BEP 12: later tiers are backups). */
+  /** True while an earlier tier gives peers, so that this one may rest (BEP 12: later tiers are backups). */
   isCovered(tier: TrackerTier): boolean;
 }
 
@@ -67,7 +67,7 @@ export class TrackerTier {
   #onDemand = false;
   /** When it was last asked, monotonic ms. */
   #askedMs = -Infinity;
-  /** An announce before the minimum interval failed: it is not asked that early again. */
+  /** An announce before the minimum interval failed: the tier is not asked that early again. */
   #refusesHaste = false;
 
   /** `trackers` in the order in which they are asked; the caller has shuffled them. */
@@ -96,8 +96,8 @@ export class TrackerTier {
   }
 
   /**
-   * Asks again as soon as the minimum interval allows. `isUrgent`: after `URGENT_INTERVAL_MS` already, until the tracker
-   * refuses that once. BEP 3 lets a peer that needs others ask at other times than the regular ones.
+   * Asks again as soon as the minimum interval allows, or if `isUrgent` after `URGENT_INTERVAL_MS`, until an announce that
+   * early fails. BEP 3 lets a peer that needs others ask at other times than the regular ones.
    */
   needPeers(isUrgent = false): void {
     if (this.#closed || this.#running) return;

@@ -1,11 +1,11 @@
 /** The interface of peer discovery. */
 import type { SocketAddress, UdpSocket } from "../ports.ts";
 
-/** Where a peer address came from. */
+/** Origin of a peer address. */
 export type PeerOrigin = "tracker" | "dht" | "pex" | "lsd" | "magnet" | "incoming" | "manual";
 
 /**
- * Which of a torrent's servers and peers may be asked: `public` means only those on the public network, for
+ * Limits which of a torrent's servers and peers may be asked: `public` means only those on the public network, for
  * torrents chosen by a remote caller or a web page.
  */
 export type ServerScope = "any" | "public";
@@ -15,7 +15,7 @@ export function allowServer(scopes: Map<string, ServerScope>, url: string, scope
   if (scope === "any" || !scopes.has(url)) scopes.set(url, scope);
 }
 
-/** What an announce needs to know of the swarm, asked each time. */
+/** Facts about the swarm that each announce carries, read each time. */
 export interface AnnounceState {
   readonly uploadedBytes: number;
   readonly downloadedBytes: number;
@@ -30,7 +30,7 @@ export interface DiscoverySession {
   addTrackers(tiers: readonly (readonly string[])[], scope?: ServerScope): void;
   /**
    * Asks every source again as soon as its minimum interval allows (the swarm is short of peers). `isUrgent`: nobody can
-   * connect to us and we have nobody, so that only asking brings anyone; sources are then asked after a few seconds already.
+   * connect to us and we have no peers, so only asking brings any; sources are then asked after only a few seconds.
    */
   needPeers(isUrgent?: boolean): void;
   /** Reports to the trackers that the download completed (BEP 3 `completed`). */
@@ -41,7 +41,7 @@ export interface DiscoverySession {
   close(): Promise<void>;
 }
 
-/** How a source is doing. */
+/** State of a source. */
 export interface DiscoverySourceStatus {
   readonly kind: PeerOrigin;
   readonly name: string;
@@ -51,7 +51,7 @@ export interface DiscoverySourceStatus {
   readonly nextAnnounceMs: number | null;
 }
 
-/** What a user should know about the trackers: that none of them works, and one of their errors; else null. */
+/** Text for the user when no tracker works, with the first one's error; else null. */
 export function trackerTrouble(sources: readonly DiscoverySourceStatus[]): string | null {
   const trackers = sources.filter(({ kind }) => kind === "tracker");
   const failing = trackers.length > 0 && trackers.every(({ lastError }) => lastError !== null);
@@ -80,9 +80,9 @@ export interface Discovery {
   addDhtNode(address: SocketAddress): void;
   /** UDP port of the DHT node, for PORT messages; null when it is off. */
   readonly dhtPort: number | null;
-  /** What arrives at that port and is not of the DHT, for other users of the port; null or absent when the DHT is off. */
+  /** Receives the datagrams at that port that are not of the DHT, for its other users; null or absent when the DHT is off. */
   readonly peerDatagrams?: UdpSocket | null;
-  /** Whether DHT nodes replied within the last quarter of an hour. */
+  /** True when DHT nodes replied within the last quarter of an hour. */
   dhtAnswers?(): boolean;
   /** BEP 44 immutable item by its SHA-1 target; null when nobody has it. */
   getImmutable(target: Uint8Array, signal: AbortSignal): Promise<Uint8Array | null>;

@@ -25,7 +25,7 @@ const MAX_CONNECTIONS = 256;
 /** Requests under way: every tracker of a dozen swarms at once. */
 const MAX_TRANSACTIONS = 512;
 
-/** What the client needs of the machine. */
+/** The parts of the machine that the client needs. */
 export interface UdpTrackerPorts {
   readonly udp: UdpPort;
   readonly network: NetworkPort;
@@ -44,7 +44,7 @@ interface Endpoint {
   readonly path: string;
 }
 
-/** How to announce. */
+/** Options of one announce. */
 export interface UdpAnnounceOptions {
   /** Whether trackers in private networks may be asked too. Default "any". */
   readonly scope?: ServerScope;
