@@ -10,7 +10,7 @@ export interface CatalogueItem {
   readonly title: string;
   /** 1 live, 0 not, -1 unknown. */
   readonly isLive: number;
-  /** Whether its torrent is known to have several media files. */
+  /** True when its torrent is known to have several media files. */
   readonly isMulti: boolean;
   /** Address of its picture; empty when it has none. */
   readonly picture: string;

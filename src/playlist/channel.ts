@@ -18,7 +18,7 @@ export interface ChannelMember {
   readonly mediaGroup: string;
   /** Selector of playback, as in an address. */
   readonly selector: readonly [name: "content_id" | "infohash" | "url" | "magnet", value: string];
-  /** Whether the caller that gave its address may name addresses in the private network. */
+  /** True when the caller that gave its address may name addresses in the private network. */
   readonly mayNamePrivate: boolean;
 }
 

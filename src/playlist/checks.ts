@@ -42,7 +42,7 @@ export interface Wanted {
   readonly selector: readonly [name: "content_id" | "infohash" | "url" | "magnet", value: string];
   /** Address of items that come by HTTP; null: unknown. */
   readonly url: string | null;
-  /** Whether its address may lead into the private network. */
+  /** True when its address may lead into the private network. */
   readonly mayNamePrivate: boolean;
 }
 

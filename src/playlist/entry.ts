@@ -38,7 +38,7 @@ export interface ListFacts {
   readonly header: Readonly<Record<string, string>>;
   /** Category of all items; an entry's own group then becomes its subcategory. Empty: the group is the category. */
   readonly category: string;
-  /** Whether entries are live unless they say otherwise. */
+  /** True when entries are live unless they say otherwise. */
   readonly isBroadcast: boolean;
 }
 

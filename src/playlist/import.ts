@@ -25,10 +25,10 @@ export interface ImportRequest {
   readonly open: () => ReadableStream<Uint8Array>;
   /** Base of relative addresses. */
   readonly baseUrl?: string | undefined;
-  /** Whether one layer of gzip was undone already. Default false. */
+  /** True when one layer of gzip was undone already. Default false. */
   readonly isUnpacked?: boolean | undefined;
   readonly owner: string;
-  /** Whether the caller may name addresses in the private network. */
+  /** True when the caller may name addresses in the private network. */
   readonly allowPrivate: boolean;
 }
 

@@ -36,10 +36,10 @@ export interface NewItem {
   /** As in `LocatedItem`. */
   readonly transportType: string;
   readonly isLive: number;
-  /** Whether its transport file holds several media files. */
+  /** True when its transport file holds several media files. */
   readonly isMulti?: boolean;
   readonly autoSearch?: boolean;
-  /** Whether it takes over favourite and enabled from its media group. */
+  /** True when it takes over favourite and enabled from its media group. */
   readonly useMediaGroups?: boolean;
 }
 
@@ -80,12 +80,12 @@ export class Playlist {
     this.#clock = clock;
   }
 
-  /** Whether the database was damaged and set aside, so that this run began with an empty playlist. */
+  /** True when the database was damaged and set aside, so that this run began with an empty playlist. */
   get wasReplaced(): boolean {
     return this.#store.wasReplaced;
   }
 
-  /** Whether the playlist can be read. */
+  /** Returns whether the playlist can be read. */
   async isLoaded(): Promise<boolean> {
     try {
       const db = await this.#store.read();

@@ -13,7 +13,7 @@ export interface ItemFacts {
   readonly transportType: string;
   /** 1 live, 0 VOD, -1 unknown. */
   readonly isLive: number;
-  /** Whether its transport file holds several media files; null when unknown. */
+  /** True when its transport file holds several media files; null when unknown. */
   readonly isMulti: boolean | null;
 }
 

@@ -14,7 +14,7 @@ export interface SearchRequest {
   readonly category?: string | undefined;
   readonly isFavorite?: boolean | undefined;
   readonly owner?: string | undefined;
-  /** Whether there is one result per channel, with all its items. */
+  /** True when there is one result per channel, with all its items. */
   readonly groupByChannels: boolean;
   /** See `itemJson`. */
   readonly logoUrl?: string | undefined;

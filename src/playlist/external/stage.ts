@@ -35,7 +35,7 @@ export interface Staged {
 export interface StageRequest {
   readonly id: number;
   readonly body: ReadableStream<Uint8Array>;
-  /** Whether one layer of gzip was undone already; another is refused. Default false. */
+  /** True when one layer of gzip was undone already; another is refused. Default false. */
   readonly isUnpacked?: boolean | undefined;
   readonly baseUrl: string;
   /** Largest list, bytes, packed or not. */

@@ -33,7 +33,7 @@ export interface NewExternalPlaylist {
   readonly updateInterval: number;
   readonly login?: string | undefined;
   readonly password?: string | undefined;
-  /** Whether the caller may name private addresses; applies to all later fetches, too. */
+  /** True when the caller may name private addresses; applies to all later fetches, too. */
   readonly allowPrivate: boolean;
 }
 
@@ -63,7 +63,7 @@ export type OpenUrl = (
   readonly status: number;
   readonly headers: Headers;
   readonly url: string;
-  /** Whether the body came gzipped and was unpacked. */
+  /** True when the body came gzipped and was unpacked. */
   readonly isUnpacked?: boolean;
   readonly body: ReadableStream<Uint8Array>;
 }>;

@@ -41,7 +41,7 @@ export interface M3uLimits {
   readonly maxBytes?: number;
   /** Bytes after unpacking. Default 256 MiB: 800,000 entries; memory does not grow with it. */
   readonly maxUnpackedBytes?: number;
-  /** Whether one layer of gzip was undone on the way; another is refused. Default false. */
+  /** True when one layer of gzip was undone on the way; another is refused. Default false. */
   readonly isUnpacked?: boolean;
   /** Default 256 KiB: some headers name hundreds of guides. Longer lines are errors. */
   readonly maxLineBytes?: number;
