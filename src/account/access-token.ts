@@ -55,7 +55,7 @@ export async function loadAccessToken(ports: TokenPorts, stateDir: string | null
   const load = async () => {
     const kept = await read(ports.files, stateDir);
     if (typeof kept === "string") return kept;
-    // Shared by all calls that find none: otherwise all but one would hold a token that nobody else knows.
+    // Calls that find no token share the new one: otherwise all but one of them would hold a token that nobody else knows.
     making ??= replace(kept === DAMAGED).finally(() => making = null);
     return (await making).value;
   };

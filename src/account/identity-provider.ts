@@ -155,7 +155,7 @@ export class IdentityProvider {
     }
   }
 
-  /** Only the host that the operator named may be private, and https never leads to anything but https. */
+  /** Fetches JSON. Only the host that the operator named may be private, and https leads only to https. */
   async #fetchJson(url: string, signal: AbortSignal): Promise<object> {
     const issuer = new URL(this.#options.issuer);
     if (issuer.protocol === "https:" && new URL(url).protocol !== "https:") throw unusable("its keys are not on https");

@@ -3,9 +3,9 @@ import type { Store } from "../database/store.ts";
 
 /** Names in the table, with the type of each value. */
 export interface Settings {
-  /** Whether callers in the same subnet may call (section 5 of the HTTP API). Default true. */
+  /** True when callers in the same subnet may call (section 5 of the HTTP API). Default true. */
   allow_intranet: boolean;
-  /** Whether callers from anywhere may call. Default false. */
+  /** True when callers from anywhere may call. Default false. */
   allow_internet: boolean;
 }
 
