@@ -46,9 +46,9 @@ export interface Store {
   snapshot(): Promise<Snapshot>;
   /** True when its file was damaged and renamed, and this run began with an empty database. */
   readonly wasReplaced: boolean;
-  /** Whether it is a server: replies come over a network. */
+  /** True when it is a server: replies come over a network. */
   readonly isRemote: boolean;
-  /** Whether it may contain data, determined without opening it. */
+  /** Returns whether it may contain data, determined without opening it. */
   mayHoldData(): Promise<boolean>;
   /** Waits for running statements; later uses reject with `closed`. */
   close(): Promise<void>;
