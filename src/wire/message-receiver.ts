@@ -71,7 +71,7 @@ export class MessageReceiver implements FrameSink {
         return this.#requested(a, b, c);
       case MessageId.cancel:
         if (!this.#parts.requests.remove(a, b)) return handlers.unwanted?.(a, b, c);
-        // BEP 6: a cancelled request is answered as well.
+        // BEP 6: a cancelled request is rejected, too.
         if (this.#parts.wire.hasFast) this.#parts.outbox.triple(MessageId.reject, a, b, c);
         return handlers.cancel(a, b, c);
     }

@@ -97,7 +97,7 @@ export class MetadataExchange extends Base {
     if (this._fetching && this.#pieces === 0) this.#startOrFail();
   }
 
-  /** Serves `infoBytes` from now on and tells a peer that already shook hands. */
+  /** Serves `infoBytes` from now on, and informs a peer that already shook hands. */
   serve(infoBytes: Uint8Array, handshakeSent: boolean): void {
     if (this.#closed || this._metadataComplete || infoBytes.length > MAX_METADATA_BYTES) return;
     this.#stopFetching();

@@ -11,7 +11,7 @@ export interface LiveOffer {
   readonly upBytesPerS: number | null;
   /** Its wall clock when it sent this, Unix ms, in whole seconds; absent when it sent none. */
   readonly clockMs?: number;
-  /** Whether others can connect to its port; absent when it does not know. */
+  /** True when others can connect to its port; absent when it does not know. */
   readonly isOpen?: boolean | undefined;
 }
 
