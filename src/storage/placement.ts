@@ -77,7 +77,7 @@ export function namedPaths(layout: TorrentLayout): string[] {
   return layout.files.map(({ path }) => isFolder(layout) ? `${layout.name}/${path}` : path);
 }
 
-/** The same in names that every file system accepts: under these paths millrace stores files. */
+/** Paths under which millrace stores these files: the same, in names that every file system accepts. */
 export function storedPaths(layout: TorrentLayout): string[] {
   const below = isFolder(layout) ? `${diskComponent(layout.name)}/` : "";
   return diskPaths(layout.files.map(({ path }) => path)).map((path) => below + path);

@@ -4,7 +4,7 @@
 export interface UnitOwner {
   /** False for torrents stored as ordinary files: they count as used, not against the limit. */
   readonly evictable: boolean;
-  /** Whether the unit may be evicted now. */
+  /** True when the unit may be evicted now. */
   mayEvict(unit: number): boolean;
   /** Deletes the unit. Resolves when the space is free. */
   evict(unit: number): Promise<void>;
