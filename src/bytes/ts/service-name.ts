@@ -81,7 +81,7 @@ function decoded(bytes: Uint8Array, encoding: string): string | null {
   }
 }
 
-/** Without control characters, those for emphasis (annex A.1) included. */
+/** `text` without control characters, those for emphasis (annex A.1) included. */
 function cleaned(text: string): string {
   // deno-lint-ignore no-control-regex
   return text.replace(/[\x00-\x1f\x7f-\x9f\ue080-\ue09f]/g, "").trim();
