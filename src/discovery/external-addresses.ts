@@ -17,7 +17,7 @@ export class ExternalAddresses {
   /** By reported address, the networks of its reporters. Least recently reported first. */
   readonly #reports = new Map<string, Set<string>>();
 
-  /** Whether `host`, in the form of `canonicalHost`, is believed to be ours. */
+  /** True when `host`, in the form of `canonicalHost`, is believed to be ours. */
   has(host: string): boolean {
     return (this.#reports.get(host)?.size ?? 0) >= WITNESSES;
   }

@@ -12,7 +12,7 @@ const MAX_REMEMBERED = 2_000;
  */
 const REPEAT_AFTER_MS = 30_000;
 
-/** Passes each address on once per period, without those where nobody can listen. */
+/** Passes each address on once per period; drops those where no peer can listen. */
 export class PeerSink {
   readonly #seen = new Map<string, number>();
   readonly #clock: Clock;

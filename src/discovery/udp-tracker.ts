@@ -46,7 +46,7 @@ interface Endpoint {
 
 /** Options of one announce. */
 export interface UdpAnnounceOptions {
-  /** Whether trackers in private networks may be asked too. Default "any". */
+  /** Limits which trackers may be asked: all, or only those on public networks. Default "any". */
   readonly scope?: ServerScope;
   /** Receives the second reply. */
   readonly late?: (answer: AnnounceAnswer) => void;
