@@ -187,7 +187,7 @@ export class Playlist {
     });
   }
 
-  /** Sets one flag. Rejects as `update`; of a locked item only `locked` can be changed. */
+  /** Sets one flag. Rejects as `update`, except that `locked` of a locked item can be changed. */
   async setFlag(flag: ItemFlag, ids: readonly number[], value: boolean, scope: Scope = {}): Promise<void> {
     await this.#change(ids, scope, async (trx, all) => {
       await trx.updateTable("playlist_items").set({ [flag]: Number(value), updated_at: this.#now() })

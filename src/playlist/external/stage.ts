@@ -46,8 +46,8 @@ export interface StageRequest {
 }
 
 /**
- * Reads and stages the list; of entries with the same address, title and group it takes the first. Rejects as `readM3u`,
- * with `too_large` for more than 500,000 entries, `invalid_argument` for none.
+ * Reads and stages the list; takes only the first of several entries with the same address, title and group. Rejects as
+ * `readM3u`, and with `too_large` for more than 500,000 entries, `invalid_argument` for none.
  */
 export async function stage(store: Store, request: StageRequest): Promise<Staged> {
   const { id, signal, baseUrl, maxBytes, isUnpacked = false } = request;
