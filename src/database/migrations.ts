@@ -120,7 +120,7 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
   [
     // A trigger on deletion keeps SQLite from emptying the table at once; `deleteItems` keeps the index of titles up to date.
     "DROP TRIGGER playlist_search_delete",
-    // 24 bits still tell nearly all contents apart: of half a million items one in thirty shares them with another.
+    // 24 bits still tell nearly all contents apart: among half a million items, one in thirty shares them with another.
     "DROP INDEX playlist_items_by_hash",
     "DROP INDEX playlist_items_by_hash_v2",
     "CREATE INDEX playlist_items_by_hash ON playlist_items (substr(hash, 1, 6))",
