@@ -3,8 +3,8 @@ import { abortError } from "../errors.ts";
 
 /**
  * How long work may keep sockets waiting, ms. On Deno a posted message arrives at once, and sockets are checked only
- * after some sixty messages; a timer has them checked each time but takes 1 to 2 ms, too much for each of many short
- * steps.
+ * after some sixty messages; after a timer they are checked each time, but it takes 1 to 2 ms, too much for each of many
+ * short steps.
  */
 const BUSY_MS = 10;
 

@@ -19,7 +19,7 @@ export interface ProgramMap {
   readonly streams: readonly MapStream[];
 }
 
-/** Longest PSI section: 12 bits of length, of which the standard allows 1021, and 3 bytes before. */
+/** Longest PSI section: the standard limits the 12-bit length to 1021, and 3 bytes precede what it counts. */
 export const MAX_SECTION_BYTES = 1024;
 /** The checksum at the end of a section. */
 export const SECTION_CRC_BYTES = 4;
