@@ -31,7 +31,7 @@ export interface LsdOptions {
 
 /** One swarm's membership. */
 export interface LsdMembership {
-  /** Announces again, at most once a minute. */
+  /** Announces again, at most once per minute. */
   needPeers(): void;
   status(): DiscoverySourceStatus;
   close(): void;

@@ -44,7 +44,7 @@ export class UnitLru {
   #searchAfterMs = -Infinity;
   #noticeAfterMs = -Infinity;
 
-  /** `limitBytes` 0 = none. `onOvershoot` is called when the limit can't be met, at most once a minute. */
+  /** `limitBytes` 0 = none. `onOvershoot` is called when the limit can't be met, at most once per minute. */
   constructor(limitBytes: number, nowMs: () => number, onOvershoot: () => void) {
     this.limitBytes = limitBytes;
     this.#nowMs = nowMs;

@@ -7,7 +7,7 @@ import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import { MessageId } from "./frame-reader.ts";
 
-/** Units per second: half a percent of a processor. A peer that downloads at 1 Gbit/s sends some 2000 `have`s a second. */
+/** Units per second: half a percent of a processor. A peer that downloads at 1 Gbit/s sends some 2000 `have`s per second. */
 const UNITS_PER_S = 5_000;
 
 /** Units saved up: a newcomer announces its pieces one by one, and a choke rejects hundreds of requests at once. */
