@@ -2,7 +2,7 @@
  * A transport stream with some of its packets changed in place, as a source of its own. It has the same number of
  * packets, 188 bytes each, so that lengths, ranges and segments work on it as on the file.
  */
-import type { ByteSource, ReadOptions } from "../../bytes/source.ts";
+import { type ByteSource, lenderFor, type ReadOptions } from "../../bytes/source.ts";
 import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
 import { MillraceError } from "../../errors.ts";
 import { type PacketFormat, readPackets } from "../../bytes/ts/packet-source.ts";
@@ -37,8 +37,11 @@ export function rewrittenFormat({ format }: Rewriting): PacketFormat {
 export function rewrittenSource(rewriting: Rewriting, source: ByteSource): ByteSource {
   const { format, overlay } = rewriting;
   const sizeBytes = format.packetCount * PACKET_BYTES;
+  const lender = lenderFor(source);
   return {
     sizeBytes,
+    // What is read lies in the memory of the source's read.
+    ...(lender && { hold: (bytes) => lender.hold(bytes), release: (bytes) => lender.release(bytes) }),
     async read(offset: number, length: number, { signal }: ReadOptions) {
       if (length < 0 || offset < 0 || offset + length > sizeBytes) {
         throw new MillraceError("invalid_argument", `range ${offset}+${length} is outside the stream`);
@@ -67,7 +70,10 @@ async function withMaps(
   const { before, after } = openMapEnds(packets, mapPid);
   const from = before ? Math.max(0, first - MAP_REACH_PACKETS) : first;
   const to = after ? Math.min(format.packetCount, first + count + MAP_REACH_PACKETS) : first + count;
-  if (from < first || to > first + count) packets = await readPackets(format, source, from, to - from, signal);
+  if (from < first || to > first + count) {
+    source.release?.(packets);
+    packets = await readPackets(format, source, from, to - from, signal);
+  }
   editMapPackets(packets, mapPid, edit);
   return packets.subarray((first - from) * PACKET_BYTES, (first - from + count) * PACKET_BYTES);
 }

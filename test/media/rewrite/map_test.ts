@@ -2,6 +2,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { MemorySource } from "../../support/memory-source.ts";
+import type { ByteSource } from "../../../src/bytes/source.ts";
+import { readTs } from "../../../src/media/index/ts/read-range.ts";
 import { crc32Mpeg } from "../../../src/bytes/ts/crc.ts";
 import { payloadOf, pidOf, startsUnit } from "../../../src/bytes/ts/packet.ts";
 import { readPmt, SectionAssembler } from "../../../src/bytes/ts/psi.ts";
@@ -46,6 +48,39 @@ function packets(bytes: Uint8Array, pointer = 0): Uint8Array {
     out.push(packet, other);
   }
   return concatBytes(out);
+}
+
+/** Lends memory that is overwritten once its last holder has released it. */
+class LendingSource implements ByteSource {
+  readonly sizeBytes: number;
+  readonly #file: Uint8Array;
+  readonly #holders = new Map<ArrayBufferLike, number>();
+
+  constructor(file: Uint8Array) {
+    this.sizeBytes = file.length;
+    this.#file = file;
+  }
+
+  get held(): number {
+    return this.#holders.size;
+  }
+
+  read(offset: number, length: number): Promise<Uint8Array> {
+    const bytes = this.#file.slice(offset, offset + length);
+    this.#holders.set(bytes.buffer, 1);
+    return Promise.resolve(bytes);
+  }
+
+  hold({ buffer }: Uint8Array): void {
+    this.#holders.set(buffer, this.#holders.get(buffer)! + 1);
+  }
+
+  release({ buffer }: Uint8Array): void {
+    const left = this.#holders.get(buffer)! - 1;
+    if (left > 0) return void this.#holders.set(buffer, left);
+    this.#holders.delete(buffer);
+    new Uint8Array(buffer).fill(0xee);
+  }
 }
 
 function mapsIn(ts: Uint8Array) {
@@ -166,6 +201,30 @@ test("rewrittenSource() returns the same bytes whatever is read first, also in t
     const part = await rewrittenSource(rewriting, new MemorySource(file)).read(start, length, { signal: NEVER });
     assertEquals(part, whole.subarray(start, start + length));
   }
+});
+
+test("readTs() gives every chunk whole when its consumer releases each before it takes the next", async () => {
+  const bytes = section([[0x100, 0x1b, null], [0x101, 0x03, "eng"], [0x102, 0x03, "deu"]]);
+  const file = concatBytes(Array.from({ length: 2000 }, () => packets(bytes)));
+  const rewriting = {
+    format: { strideBytes: 188, firstAt: 0, packetCount: file.length / 188 },
+    mapPid: PID,
+    edit: edit("deu"),
+    overlay: null,
+  };
+  const plain = rewrittenSource(rewriting, new MemorySource(file));
+  const expected = await plain.read(100, file.length - 200, { signal: NEVER });
+  const lending = new LendingSource(file);
+  const at: Uint8Array[] = [];
+  const format = rewrittenFormat(rewriting);
+  for await (
+    const chunk of readTs(format, 100, file.length - 100, rewrittenSource(rewriting, lending), NEVER)
+  ) {
+    at.push(chunk.slice());
+    lending.release(chunk);
+  }
+  assertEquals(concatBytes(at), expected);
+  assertEquals(lending.held, 0);
 });
 
 test("editMapPackets() survives any bytes", () => {

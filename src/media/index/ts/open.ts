@@ -13,6 +13,7 @@ import { stepBetween, wrap33 } from "../../../bytes/ts/stamps.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { languagesOf } from "../../language.ts";
 import { changesMap, editMap, type MapEdit } from "../../rewrite-ts/map-edit.ts";
+import { readTs } from "./read-range.ts";
 import { type Rewriting, rewrittenFormat, rewrittenSource } from "../../rewrite-ts/rewritten.ts";
 import type { OpenOptions } from "../../timeline.ts";
 import { aacTrack, asksForAac } from "../../transcode/choice.ts";
@@ -22,7 +23,7 @@ import { layoutFrom, segmentAt } from "../../late-start.ts";
 import type { HlsPlan, HlsSegment, Presentation, Track, TsLayout } from "../../types.ts";
 import { findAccessPoint, tablesBefore } from "./access-search.ts";
 import { type CutPlan, planTransportCuts } from "./cut-plan.ts";
-import { detectPackets, type PacketFormat, readPackets } from "../../../bytes/ts/packet-source.ts";
+import { detectPackets, type PacketFormat } from "../../../bytes/ts/packet-source.ts";
 import { type ChosenProgram, findProgram, outputTracks } from "./programs.ts";
 import { TimeScanner } from "./time-scan.ts";
 
@@ -30,36 +31,12 @@ import { TimeScanner } from "./time-scan.ts";
 const CUTTER_VERSION = 2;
 /** How long before the first picture sound may begin, 90 kHz (10 s). */
 const ORIGIN_SLACK_90K = 900_000;
-/** Packets read at a time, about 256 KiB, and handed out at a time, just under 64 KiB. */
-const READ_PACKETS = 1392;
-const CHUNK_PACKETS = 348;
 /**
  * Packets whose times give a first guess of the bit rate (the 64 KiB already read to recognise packets), and the least
  * media in them that counts, 90 kHz.
  */
 const RATE_PACKETS = 348;
 const RATE_SPAN_90K = 90_000;
-
-async function* readTs(
-  format: PacketFormat,
-  start: number,
-  end: number,
-  source: ByteSource,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  for (let at = start; at < end;) {
-    const first = Math.floor(at / PACKET_BYTES);
-    const last = Math.ceil(Math.min(end, (first + READ_PACKETS) * PACKET_BYTES) / PACKET_BYTES);
-    const bytes = await readPackets(format, source, first, last - first, signal);
-    const base = first * PACKET_BYTES;
-    const until = Math.min(end, last * PACKET_BYTES);
-    while (at < until) {
-      const next = Math.min(until, at + CHUNK_PACKETS * PACKET_BYTES);
-      yield bytes.subarray(at - base, next - base);
-      at = next;
-    }
-  }
-}
 
 /** The bit rate of the first packets, bytes/s; null if they hold less than a second. */
 async function guessRate(
