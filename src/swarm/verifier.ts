@@ -19,7 +19,7 @@ const BACKLOG_LIMIT_BYTES = 8 * 1024 * 1024;
 /** The same in pieces, for torrents whose pieces are huge. */
 const MIN_BACKLOG_PIECES = 3;
 
-/** Failed copies kept to be compared, bytes: all that a torrent of small pieces has under way, or a few large ones. */
+/** Bytes of failed copies kept for comparison: all unfinished pieces of a torrent of small pieces, or a few large ones. */
 const DOUBT_LIMIT_BYTES = 16 * 1024 * 1024;
 
 /** The same in pieces, for torrents whose pieces are huge. */

@@ -1,4 +1,4 @@
-/** Decides about blocks that peers send: too early, proof, duplicate, false, or stored. */
+/** Sorts blocks that peers send: too early (no header yet), a proof, a duplicate, false, or good and stored. */
 import { equalBytes } from "../../bytes/hex.ts";
 import { MillraceError } from "../../errors.ts";
 import { BLOCK_BYTES } from "../../wire/types.ts";

@@ -212,7 +212,7 @@ export class PieceWindow {
     while (isComplete(this.get(this.solid))) this.solid++;
   }
 
-  /** Drops pieces older than the window. A piece without a known time goes with the first known one after it. */
+  /** Drops pieces older than the window. A piece whose time is unknown is dropped together with the next one whose time is known. */
   #trim(): void {
     const newest = this.newest!;
     const oldestMs = newest.timestampMs - this.#windowMs;
