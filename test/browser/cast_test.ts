@@ -71,7 +71,7 @@ test("a film is sent to a television, paused and stopped there", async () => {
   await shot(page, "cast");
   await page.click(".cast >> text=Pause");
   await until("it has paused", async () => await status.textContent() === "Paused");
-  await page.click(".cast >> text=Go on");
+  await page.click(".cast >> text=Resume");
   await until("it goes on", async () => await status.textContent() === "Playing");
   await page.click(".cast >> text=Stop");
   await page.waitForSelector(".files li");

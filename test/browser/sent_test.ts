@@ -87,7 +87,7 @@ test("a page sends what it plays to another page, and shows an error when that d
     await until("it plays there", () => page.evaluate(() => document.querySelector("video")!.currentTime > 0));
     await other.click("text=Pause");
     await until("it has paused there", () => page.evaluate(() => document.querySelector("video")!.paused));
-    await other.click("text=Go on");
+    await other.click("text=Resume");
     await until("it goes on there", () => page.evaluate(() => !document.querySelector("video")!.paused));
     // Its user goes elsewhere: the stream is over.
     await page.click('a[href="#/lists"]');
