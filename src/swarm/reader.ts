@@ -1,6 +1,7 @@
 /** Reads one file of a torrent, waiting for bytes that are not downloaded yet. */
 import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { Allocate, ReadOptions } from "../bytes/source.ts";
+import { noteTurn } from "../bytes/turn.ts";
 import { defaultTuning } from "./scheduler/tuning.ts";
 import type { ReaderDemand } from "./scheduler/types.ts";
 import type { SharedReads } from "./shared-reads.ts";
@@ -277,6 +278,7 @@ export class TorrentReader implements SwarmReader {
       if (inMemory !== null) return put(inMemory, into);
       if (!bank.have.has(piece)) {
         await waits.wait(piece, signal);
+        noteTurn();
         continue;
       }
       try {

@@ -64,47 +64,85 @@ export interface Chunk {
   readonly samples: number;
 }
 
-/** Chunks with their positions and sample counts (14496-12, 8.7.4 and 8.7.5). */
-export function* chunksOf(stbl: Box): Generator<Chunk, undefined> {
-  const map = child(stbl, "stsc");
-  const large = child(stbl, "co64");
-  const chunks = large ?? child(stbl, "stco");
-  if (map === null || chunks === null) return;
-  const width = large !== null ? 8 : 4;
-  const list = entriesOf(chunks, 4, width);
-  const runs = entriesOf(map, 4, 12);
-  for (let run = 0; run < runs.count; run++) {
-    const entry = runs.at + run * 12;
-    const first = map.view.getUint32(entry);
-    const samples = map.view.getUint32(entry + 4);
-    const next = run + 1 < runs.count ? map.view.getUint32(entry + 12) : list.count + 1;
-    // Runs that go backward hold no samples, and walking their chunks again could take forever.
-    if (first === 0 || next < first) return;
-    if (samples === 0) continue;
-    for (let chunk = first; chunk < next && chunk <= list.count; chunk++) {
-      const place = list.at + (chunk - 1) * width;
-      yield { offset: large !== null ? uint64(chunks.view, place) : chunks.view.getUint32(place), samples };
-    }
+/** Walks the chunks, with their positions and sample counts (14496-12, 8.7.4 and 8.7.5). */
+class ChunkCursor implements Chunk {
+  /** Of the chunk where `next` has arrived. */
+  offset = 0;
+  /** Likewise. */
+  samples = 0;
+  readonly #map: DataView | null = null;
+  readonly #chunks: DataView | null = null;
+  readonly #isLarge: boolean = false;
+  readonly #chunksAt: number = 0;
+  readonly #chunkCount: number = 0;
+  readonly #runsAt: number = 0;
+  readonly #runCount: number = 0;
+  #run = 0;
+  /** The next chunk of the run and the first after it, counted from 1. */
+  #chunk = 1;
+  #runEnd = 1;
+
+  constructor(stbl: Box) {
+    const map = child(stbl, "stsc");
+    const large = child(stbl, "co64");
+    const chunks = large ?? child(stbl, "stco");
+    if (map === null || chunks === null) return;
+    this.#map = map.view;
+    this.#chunks = chunks.view;
+    this.#isLarge = large !== null;
+    ({ at: this.#chunksAt, count: this.#chunkCount } = entriesOf(chunks, 4, this.#isLarge ? 8 : 4));
+    ({ at: this.#runsAt, count: this.#runCount } = entriesOf(map, 4, 12));
   }
+
+  /** Goes to the next chunk; false when there are no more. */
+  next(): boolean {
+    while (this.#chunk >= this.#runEnd || this.#chunk > this.#chunkCount) if (!this.#nextRun()) return false;
+    const index = this.#chunk++ - 1;
+    const chunks = this.#chunks!;
+    this.offset = this.#isLarge
+      ? uint64(chunks, this.#chunksAt + index * 8)
+      : chunks.getUint32(this.#chunksAt + index * 4);
+    return true;
+  }
+
+  #nextRun(): boolean {
+    if (this.#run >= this.#runCount) return false;
+    const map = this.#map!;
+    const entry = this.#runsAt + this.#run++ * 12;
+    const first = map.getUint32(entry);
+    this.samples = map.getUint32(entry + 4);
+    const next = this.#run < this.#runCount ? map.getUint32(entry + 12) : this.#chunkCount + 1;
+    // Runs that go backward hold no samples, and walking their chunks again could take forever.
+    const isBackward = first === 0 || next < first;
+    if (isBackward) this.#run = this.#runCount;
+    this.#chunk = first;
+    this.#runEnd = isBackward || this.samples === 0 ? first : next;
+    return true;
+  }
+}
+
+/** The chunks in order. */
+export function* chunksOf(stbl: Box): Generator<Chunk, undefined> {
+  const cursor = new ChunkCursor(stbl);
+  while (cursor.next()) yield { offset: cursor.offset, samples: cursor.samples };
 }
 
 /** Positions of the access units, one after another. */
 export class ChunkWalk {
-  readonly #chunks: Generator<Chunk, undefined>;
+  readonly #chunks: ChunkCursor;
   #left = 0;
   #offset = 0;
 
   constructor(stbl: Box) {
-    this.#chunks = chunksOf(stbl);
+    this.#chunks = new ChunkCursor(stbl);
   }
 
   /** Position of the next access unit, which has `size` bytes; null when there are no more chunks. */
   next(size: number): number | null {
     if (this.#left === 0) {
-      const { value } = this.#chunks.next();
-      if (value === undefined) return null;
-      this.#left = value.samples;
-      this.#offset = value.offset;
+      if (!this.#chunks.next()) return null;
+      this.#left = this.#chunks.samples;
+      this.#offset = this.#chunks.offset;
     }
     const offset = this.#offset;
     this.#left--;
