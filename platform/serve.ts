@@ -13,7 +13,7 @@ import {
 } from "./directories.ts";
 import { lockDirectory } from "./directory-lock.ts";
 import { formatAddress } from "./shared/os-error.ts";
-import { warmUp } from "./warm-up.ts";
+import { warmUp } from "./warm-up/warm-up.ts";
 
 /** Time that running responses get when the program is asked to stop, ms; the rest of 3 s is for telling trackers. */
 const RESPONSE_GRACE_MS = 1500;

@@ -6,41 +6,15 @@
  */
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { gzipSync } from "node:zlib";
 import path from "node:path";
 import process from "node:process";
 import { build, type Plugin, stop } from "esbuild";
-import { RELEASE, REQUIRE, REQUIRE_BANNER } from "./support/bundle.ts";
+import { embedFiles, RELEASE, REQUIRE, REQUIRE_BANNER } from "./support/bundle.ts";
 import { ROOT } from "./support/files.ts";
 import { commandOf, DENO_HEAP_FLAGS, exit, run } from "./support/runtimes.ts";
 
 const DIST = path.join(ROOT, "dist");
 const BUNDLE = path.join(DIST, "millrace.mjs");
-
-/** Modules that read a file from disk: their exported function and the file. The bundle contains the bytes instead. */
-const EMBEDDED = [
-  { module: /[\\/]platform[\\/]demo[\\/]clip\.ts$/, name: "loadClip", file: "platform/demo/clip.mp4" },
-] as const;
-
-/** Embeds those files in the bundle, compressed: every runtime reads and keeps the text of the whole bundle. */
-const embedFiles: Plugin = {
-  name: "embed-files",
-  setup(builder) {
-    for (const { module, name, file } of EMBEDDED) {
-      builder.onLoad({ filter: module }, () => {
-        const base64 = gzipSync(readFileSync(path.resolve(ROOT, file)), { level: 9 }).toString("base64");
-        return {
-          loader: "ts",
-          contents: `export async function ${name}() {
-  const packed = Uint8Array.from(atob("${base64}"), (c) => c.charCodeAt(0));
-  const bytes = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(bytes).arrayBuffer());
-}`,
-        };
-      });
-    }
-  },
-};
 
 /** File name of the native library next to the bundle. */
 const NATIVE = "libsql.node";

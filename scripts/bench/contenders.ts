@@ -5,7 +5,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import process from "node:process";
 import { build, stop } from "esbuild";
-import { RELEASE } from "../support/bundle.ts";
+import { embedFiles, RELEASE } from "../support/bundle.ts";
 import { ROOT } from "../support/files.ts";
 import { commandOf } from "../support/runtimes.ts";
 
@@ -22,7 +22,7 @@ export interface Contender {
 /** Bundles a script as the release is bundled, so that start-up and memory are what users see. */
 export async function bundle(script: string, into: string): Promise<string> {
   const outfile = path.join(into, path.basename(script).replace(/\.ts$/, ".mjs"));
-  await build({ ...RELEASE, entryPoints: [path.join(ROOT, script)], outfile });
+  await build({ ...RELEASE, entryPoints: [path.join(ROOT, script)], outfile, plugins: [embedFiles] });
   await stop();
   return outfile;
 }

@@ -10,7 +10,7 @@
  * set `stream` says when its start reached which stage: AT, ms, the stage.
  */
 import { loadPorts, runtimeName } from "../../platform/detect.ts";
-import { warmUp } from "../../platform/warm-up.ts";
+import { warmUp } from "../../platform/warm-up/warm-up.ts";
 import { createEngine } from "../../src/engine.ts";
 import { parseMagnet } from "../../src/metainfo/magnet.ts";
 import { parseTransportFile } from "../../src/metainfo/transport-file.ts";

@@ -1,5 +1,9 @@
 /** How everything that is released or measured is bundled into one file. */
-import type { BuildOptions } from "esbuild";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { gzipSync } from "node:zlib";
+import type { BuildOptions, Plugin } from "esbuild";
+import { ROOT } from "./files.ts";
 
 /** CommonJS packages in a bundle call `require` for Node's own modules. */
 export const REQUIRE = "const require = __createRequire(import.meta.url);";
@@ -21,3 +25,36 @@ export const RELEASE = {
   banner: { js: REQUIRE_BANNER },
   logLevel: "warning",
 } as const satisfies BuildOptions;
+
+/** Modules that read files from disk: each exported function and its file. The bundle contains the bytes instead. */
+const EMBEDDED = [
+  { module: /[\\/]platform[\\/]demo[\\/]clip\.ts$/, files: { loadClip: "platform/demo/clip.mp4" } },
+  {
+    module: /[\\/]platform[\\/]warm-up[\\/]clips\.ts$/,
+    files: { loadMp4: "platform/warm-up/short.mp4", loadMatroska: "platform/warm-up/short.mkv" },
+  },
+] as const;
+
+/** Embeds those files in the bundle, compressed: every runtime reads and keeps the text of the whole bundle. */
+export const embedFiles: Plugin = {
+  name: "embed-files",
+  setup(builder) {
+    for (const { module, files } of EMBEDDED) {
+      builder.onLoad({ filter: module }, () => {
+        const loaders = Object.entries(files).map(([name, file]) => {
+          const base64 = gzipSync(readFileSync(path.resolve(ROOT, file)), { level: 9 }).toString("base64");
+          return `export const ${name} = () => unpack("${base64}");`;
+        });
+        return {
+          loader: "ts",
+          contents: `async function unpack(base64) {
+  const packed = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  const bytes = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(bytes).arrayBuffer());
+}
+${loaders.join("\n")}`,
+        };
+      });
+    }
+  },
+};
