@@ -12,7 +12,7 @@ import type { Timer } from "../ports.ts";
 import type { Lease } from "../swarm/leases.ts";
 import type { StallReason, Swarm, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../metainfo/types.ts";
-import { fetchEnd, fetchHead, type PlayedFile } from "./fetch-ahead.ts";
+import { fetchEnd, HeadFetch, type PlayedFile } from "./fetch-ahead.ts";
 import { fetchIndexTail, indexComesFirst } from "./index-tail.ts";
 import { fetchBeginning } from "./next-file.ts";
 import type { OpenedFile } from "./presentations.ts";
@@ -86,8 +86,7 @@ export class PlaybackSession extends Session {
   #late: { readonly fromMs: number; readonly task: SharedTask<TsLayout> } | null = null;
   /** It no longer plays segments. */
   #leaveAudience = () => {};
-  /** Ends what `fetchHead` began. */
-  #forgetHead = () => {};
+  readonly #head: HeadFetch;
   /** Requests that wait for that. */
   #awaiting = 0;
 
@@ -101,10 +100,9 @@ export class PlaybackSession extends Session {
     this.withoutPeers = parts.withoutPeers ?? false;
     this.#nextFile = parts.nextFile ?? null;
     this.#prebufferBytes = Math.min(parts.file.sizeBytes, PREBUFFER_MAX_BYTES);
-    const { media } = parts;
-    this.#forgetHead = fetchHead(this.#played, this.#prebufferBytes);
-    this.#ready = typeof media === "function" ? this.#open(media) : Promise.resolve(this.#use(media));
-    this.#ready.then(() => this.#prebuffer(), (error) => this.fail(error)).finally(() => this.#forgetHead());
+    this.#head = new HeadFetch(this.#played, this.#prebufferBytes, this.clock);
+    this.#ready = typeof parts.media === "function" ? this.#open(parts.media) : Promise.resolve(this.#use(parts.media));
+    this.#ready.then(() => this.#prebuffer(), (error) => this.fail(error)).finally(() => this.#head.endSoon());
     this.watch();
   }
 
@@ -120,6 +118,10 @@ export class PlaybackSession extends Session {
 
   get #played(): PlayedFile {
     return { swarm: this.swarm, file: this.file, output: this.identity.output };
+  }
+
+  get #isSized(): boolean {
+    return (this.presentation?.ts.sizeBytes ?? null) !== null;
   }
 
   /** null for output `file`, and until `ready` has resolved. */
@@ -253,7 +255,10 @@ export class PlaybackSession extends Session {
 
   #openReader(): TrackedReader {
     const { bytesPerSecond } = this.presentation ?? {};
+    let reads = 0;
     const reader = trackReader(this.swarm.openReader(this.file.index), this.#shared.buffers, (_offset, end) => {
+      // From its second read on it has a place of its own, from which it reads ahead.
+      if (++reads === 2) this.#head.end();
       if (end >= this.file.sizeBytes * NEXT_FILE_FROM) this.#fetchNext();
     });
     if (bytesPerSecond) reader.setBitrate(bytesPerSecond);
@@ -303,7 +308,7 @@ export class PlaybackSession extends Session {
     for (const reader of this.#readers) reader.close();
     this.#readers.clear();
     this.#leaveAudience();
-    this.#forgetHead();
+    this.#head.end();
     this.#media?.release();
     this.#lease.release();
   }
@@ -377,9 +382,8 @@ export class PlaybackSession extends Session {
         if (at === 0 && indexComesFirst(bytes)) forgetTail();
         this.#prebufferedBytes = at + length;
         // Players look there after half a megabyte of the beginning, which is under way by now.
-        if (at === 0 && this.clock.monotonic() - this.startedMs <= CALM_MS) {
-          end = fetchEnd(this.#played, (this.presentation?.ts.sizeBytes ?? null) !== null, late.signal);
-        }
+        const firstMs = this.clock.monotonic() - this.startedMs;
+        if (at === 0 && firstMs <= CALM_MS) end = fetchEnd(this.#played, this.#isSized, firstMs, late.signal);
         if (this.prebuffering) this.tell("prebuffering", { progress: this.prebufferProgress });
       }
       this.tell("playing");

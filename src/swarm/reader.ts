@@ -41,6 +41,7 @@ export interface TorrentReaderOptions {
   readonly fileOffset: number;
   readonly sizeBytes: number;
   readonly readAheadBytes: number | null;
+  readonly yieldMs: number;
 }
 
 interface PendingRead {
@@ -75,6 +76,7 @@ export class TorrentReader implements SwarmReader {
       bytesPerSecond: null,
       readAheadBytes: options.readAheadBytes,
       waitingEnd: this.#base,
+      yieldMs: options.yieldMs,
     };
   }
 

@@ -187,6 +187,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
         fileOffset: file.offset,
         sizeBytes: file.sizeBytes,
         readAheadBytes: options.readAheadBytes ?? null,
+        yieldMs: options.yieldMs ?? 0,
       },
     );
     this.#readers.add(reader);

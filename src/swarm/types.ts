@@ -49,6 +49,8 @@ export interface SwarmReader extends ByteSource {
 export interface ReaderOptions {
   /** null (default): by bitrate. 0: only the requested bytes (index reading). */
   readonly readAheadBytes?: number | null;
+  /** Everything it wants is due this much later, ms: readers with more urgent wishes go first. Default 0. */
+  readonly yieldMs?: number;
 }
 
 /** One torrent's swarm. */

@@ -1,7 +1,8 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { fetchEnd, fetchHead } from "../../src/playback/fetch-ahead.ts";
+import { fetchEnd, HeadFetch } from "../../src/playback/fetch-ahead.ts";
 import type { OutputKind } from "../../src/playback/session-base.ts";
+import { FakeClock } from "../support/fake-clock.ts";
 import { FakeSwarm } from "./support.ts";
 
 const MIB = 1024 * 1024;
@@ -13,28 +14,56 @@ function setUp(name: string, output: OutputKind) {
   return { swarm, reads, played: { swarm, file: swarm.metainfo!.files[0]!, output } };
 }
 
-test("fetchHead() asks for the beginning in one go until it is ended, and for the last times of a playlist's TS", () => {
+test("HeadFetch asks for the beginning in one go until it is ended, for HLS for more and for the last times of a TS", () => {
   for (
-    const [name, output, reads] of [
-      ["film.mkv", "ts", [[0, 1]]],
-      ["film.ts", "ts", [[0, 1]]],
-      ["film.ts", "hls", [[0, 1], [2 * MIB - 144 * KIB, 144 * KIB]]],
+    const [name, output, reads, ahead] of [
+      ["film.mkv", "ts", [[0, 1]], MIB],
+      ["film.ts", "ts", [[0, 1]], MIB],
+      ["film.mkv", "hls", [[0, 1]], 4 * MIB],
+      ["film.ts", "hls", [[0, 1], [2 * MIB - 144 * KIB, 144 * KIB]], 4 * MIB],
     ] as const
   ) {
     const { swarm, played, reads: made } = setUp(name, output);
-    const end = fetchHead(played, MIB);
+    const head = new HeadFetch(played, MIB, new FakeClock());
     assertEquals(made(), reads.map((read) => [...read]), `${name} as ${output}`);
     assertEquals(swarm.readers.size, reads.length);
-    assertEquals(swarm.aheadBytes[0], MIB - 1);
-    end();
+    assertEquals(swarm.aheadBytes[0], ahead - 1);
+    head.end();
     assertEquals(swarm.readers.size, 0);
   }
 });
 
-test("fetchHead() leaves it to the players when no reader is free", () => {
+test("HeadFetch asks for more of the beginning when the start turns out slow, unless it has ended", () => {
+  for (const isSlow of [true, false]) {
+    const { swarm, played } = setUp("film.ts", "ts");
+    const clock = new FakeClock();
+    const head = new HeadFetch(played, MIB, clock);
+    clock.advance(599);
+    if (!isSlow) head.endSoon();
+    clock.advance(1);
+    assertEquals(swarm.aheadBytes, isSlow ? [MIB - 1, 4 * MIB - 1] : [MIB - 1]);
+    head.end();
+    assertEquals(swarm.readers.size, 0);
+  }
+});
+
+test("HeadFetch.endSoon() ends at once, for HLS when no player asks for the first segment in time", () => {
+  const clock = new FakeClock();
+  const ts = setUp("film.mkv", "ts");
+  new HeadFetch(ts.played, MIB, clock).endSoon();
+  assertEquals(ts.swarm.readers.size, 0);
+  const hls = setUp("film.mkv", "hls");
+  new HeadFetch(hls.played, MIB, clock).endSoon();
+  clock.advance(4999);
+  assertEquals(hls.swarm.readers.size, 1);
+  clock.advance(1);
+  assertEquals(hls.swarm.readers.size, 0);
+});
+
+test("HeadFetch leaves it to the players when no reader is free", () => {
   const { swarm, played } = setUp("film.ts", "ts");
   swarm.maxReaders = 0;
-  fetchHead(played, MIB)();
+  new HeadFetch(played, MIB, new FakeClock()).end();
   assertEquals(swarm.reads, []);
 });
 
@@ -50,8 +79,16 @@ test("fetchEnd() reads the last 256 KiB of a transport stream, and of what one o
     ] as const
   ) {
     const { swarm, played, reads } = setUp(name, output);
-    await fetchEnd(played, isSized, signal);
+    await fetchEnd(played, isSized, 300, signal);
     assertEquals(reads(), isRead ? [[2 * MIB - 256 * KIB, 256 * KIB]] : [], `${name} as ${output}`);
     assertEquals(swarm.readers.size, 0);
+  }
+});
+
+test("fetchEnd() lets the first two seconds go first where the first bytes came late", async () => {
+  for (const [firstMs, yieldMs] of [[600, 0], [601, 2000]] as const) {
+    const { swarm, played } = setUp("film.ts", "ts");
+    await fetchEnd(played, true, firstMs, new AbortController().signal);
+    assertEquals(swarm.yieldsMs, [yieldMs]);
   }
 });

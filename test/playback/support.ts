@@ -69,6 +69,8 @@ export class FakeSwarm implements Swarm {
   reason: StallReason = "no_peers";
   /** How far each reader was to fetch ahead, null: as the swarm sees fit. */
   readonly aheadBytes: (number | null)[] = [];
+  /** How much each reader yields to others, ms. */
+  readonly yieldsMs: number[] = [];
   /** Every read so far. */
   readonly reads: { readonly fileIndex: number; readonly offset: number; readonly length: number }[] = [];
   /** Reads that wait. */
@@ -96,6 +98,7 @@ export class FakeSwarm implements Swarm {
   openReader(fileIndex: number, options: ReaderOptions = {}): SwarmReader {
     if (this.readers.size >= this.maxReaders) throw new MillraceError("too_busy", "too many readers");
     this.aheadBytes.push(options.readAheadBytes ?? null);
+    this.yieldsMs.push(options.yieldMs ?? 0);
     const source = new MemorySource(this.#files[fileIndex]!.bytes);
     const closing = new AbortController();
     const reader: SwarmReader = {

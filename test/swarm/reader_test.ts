@@ -43,7 +43,7 @@ function make() {
     readAheadRoom: () => 1e9,
     closed() {},
   } as unknown as ReaderHost;
-  const options = { handle: 1, fileIndex: 0, fileOffset: 0, sizeBytes: bytes.length, readAheadBytes: null };
+  const options = { handle: 1, fileIndex: 0, fileOffset: 0, sizeBytes: bytes.length, readAheadBytes: null, yieldMs: 0 };
   return { reader: new TorrentReader(host, options), asked, demands };
 }
 

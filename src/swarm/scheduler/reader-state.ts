@@ -26,6 +26,7 @@ export class ReaderState {
   cursor = 0;
   /** Since when the byte at the position has been awaited; null when it is here or nobody waits. */
   waitingSinceMs: number | null = null;
+  #yieldMs = 0;
   #anchorMs = 0;
   #anchorPosition = -1;
   readonly #book: PieceBook;
@@ -47,6 +48,7 @@ export class ReaderState {
     const oldFirst = this.first;
     const oldWindowEnd = this.windowEnd;
     const fresh = this.#anchorPosition < 0;
+    this.#yieldMs = demand.yieldMs ?? 0;
     this.position = clamp(demand.position);
     this.end = Math.max(this.position, clamp(demand.end));
     this.waitingEnd = Math.min(Math.max(clamp(demand.waitingEnd), this.position), Math.max(this.end, this.position));
@@ -66,6 +68,8 @@ export class ReaderState {
     this.waitingEnd = this.position + waited;
     this.criticalEnd = ends(critical);
     this.windowEnd = Math.max(ends(ahead), this.criticalEnd);
+    // Deep pipes of bytes that yield would be in the way of what comes next.
+    if (this.#yieldMs > 0) this.criticalEnd = this.first;
     if (this.waitingEnd === this.position && critical === 0) this.criticalEnd = this.windowEnd = this.first;
     const jumped = fresh || this.position < before || this.first > oldWindowEnd ||
       this.position > before + Math.max(book.pieceBytes, tuning.criticalBytes) * 4;
@@ -93,10 +97,13 @@ export class ReaderState {
     return Math.min(Math.max(this.#rawLeadMs(nowMs), 0), this.#tuning.leadMaxMs);
   }
 
-  /** Playback time from the position to the byte at `offset`, ms; 0 for a byte that a read is waiting for. */
+  /**
+   * Playback time from the position to the byte at `offset`, ms, 0 for a byte that a read is waiting for; each plus the
+   * time by which the reader yields.
+   */
   dueMs(offset: number): number {
-    if (offset < this.waitingEnd) return 0;
-    return Math.max(0, ((offset - this.position) * 1000) / this.bytesPerSecond);
+    if (offset < this.waitingEnd) return this.#yieldMs;
+    return Math.max(0, ((offset - this.position) * 1000) / this.bytesPerSecond) + this.#yieldMs;
   }
 
   covers(piece: number): boolean {

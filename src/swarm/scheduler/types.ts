@@ -40,6 +40,8 @@ export interface ReaderDemand {
   readAheadBytes: number | null;
   /** A `read()` is waiting for `[position, waitingEnd)` now; equal to `position` when none is. */
   waitingEnd: number;
+  /** Everything it wants is due this much later, ms: readers with more urgent wishes go first. Default 0. */
+  readonly yieldMs?: number;
 }
 
 /** The scheduler as its host uses it. The host numbers the peers. */

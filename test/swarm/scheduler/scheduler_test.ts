@@ -36,6 +36,43 @@ test("setReader() fetches only awaited bytes when the read-ahead is 0", () => {
   assert(host.scheduler.pieceComplete(10) && host.scheduler.pieceComplete(11) && !host.scheduler.pieceComplete(12));
 });
 
+test("setReader() serves what others want within the time by which a reader yields first, and then its bytes", () => {
+  // Two readers wait, the one that came first for the piece 50: both bytes are due now.
+  const first = (yieldMs: number) => {
+    const host = new FakeHost(100, 16);
+    const wait = (id: number, piece: number, yieldsMs: number) =>
+      host.read(id, piece * host.pieceBytes, {
+        readAheadBytes: 0,
+        waitingEnd: (piece + 1) * host.pieceBytes,
+        yieldMs: yieldsMs,
+      });
+    wait(1, 50, yieldMs);
+    wait(2, 0, 0);
+    host.peer(0);
+    const asked: number[] = [];
+    for (let ask = host.asked[0]; ask !== undefined; ask = host.asked[0]) {
+      asked.push(ask.piece);
+      host.nowMs += 10;
+      host.deliver(ask);
+    }
+    return asked;
+  };
+  const half = (piece: number) => new Array<number>(16).fill(piece);
+  assertEquals(first(0), [...half(50), ...half(0)]);
+  assertEquals(first(2000), [...half(0), ...half(50)]);
+});
+
+test("setReader() fills no deep pipes with bytes that yield: what is wanted next would wait for them", () => {
+  const asked = (yieldMs: number) => {
+    const host = new FakeHost(100, 64);
+    for (let id = 0; id < 4; id++) host.peer(id);
+    host.read(1, 0, { readAheadBytes: 0, waitingEnd: host.pieceBytes, yieldMs });
+    return host.asked.length;
+  };
+  assertEquals(asked(0), 64);
+  assertEquals(asked(2000), 16);
+});
+
 test("setReader() cancels everything that isn't critical when the position jumps", () => {
   const host = new FakeHost(200, 64);
   for (let id = 0; id < 2; id++) host.peer(id);
