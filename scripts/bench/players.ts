@@ -1,9 +1,12 @@
 /**
  * Time to the first picture in players people use, over four seeders of 20 Mbit/s and 50 ms: mpv and VLC with the engine's
  * file, MPEG TS and HLS, hls.js in Chromium with its HLS; against libtorrent, tuned for streaming, that serves the raw file to
- * the same player (Chromium plays a raw MP4 by itself). All take turns in each round.
+ * the same player (of raw files Chromium plays MP4 alone). All take turns in each round.
  *
- *   node scripts/bench/players.ts [rounds=5] [clip=mkv] [players=mpv,vlc,chromium] [contestant.mjs]
+ *   node scripts/bench/players.ts [rounds=5] [clip=mkv] [players=mpv,vlc,chromium] [contestant.mjs,...]
+ *
+ * Several contestants (bundles of contestant.ts, to compare two builds) take turns too. $OUTPUTS (file,ts,hls) picks outputs.
+ * With $STAGES set it prints when each start reached which stage, ms.
  */
 import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -26,8 +29,11 @@ const STEP_MS = 30_000;
 /** VLC refuses to run as root. */
 const UNPRIVILEGED = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
-/** Opens an address and resolves once the first picture is shown. */
-type Player = (url: string, work: string) => Promise<void>;
+const RIVAL = "libtorrent, raw file";
+const SHOWS_STAGES = process.env["STAGES"] !== undefined;
+
+/** Opens an address and resolves once the first picture is shown. With `say` it reports its stages, Unix ms. */
+type Player = (url: string, work: string, say?: (stage: string, atMs: number) => void) => Promise<void>;
 
 /** Starts a program and waits until it writes what `shows` matches, then ends it. */
 async function untilSays(command: readonly string[], shows: RegExp): Promise<void> {
@@ -83,11 +89,19 @@ function chromiumPlayer(browser: Browser, origin: string): { open(): Promise<Pla
     async open() {
       const page = await browser.newPage();
       await page.goto(origin);
-      return async (url) => {
+      return async (url, _work, say) => {
         const picture = page.evaluate((address) => {
           const video = document.querySelector("video")!;
-          return new Promise<string>((resolve) => {
-            video.requestVideoFrameCallback(() => resolve(""));
+          const stages: [stage: string, atMs: number][] = [];
+          const mark = (stage: string, ms = performance.now()) => stages.push([stage, performance.timeOrigin + ms]);
+          mark("player told");
+          return new Promise<{ trouble: string; stages: typeof stages }>((settle) => {
+            const resolve = (trouble: string) => settle({ trouble, stages });
+            video.requestVideoFrameCallback(() => {
+              mark("picture");
+              resolve("");
+            });
+            video.onloadeddata = () => mark("decoded");
             video.onerror = () => resolve(video.error?.message ?? "error");
             // deno-lint-ignore no-explicit-any -- a script of the page
             const Hls = (globalThis as any).Hls;
@@ -95,13 +109,30 @@ function chromiumPlayer(browser: Browser, origin: string): { open(): Promise<Pla
               const hls = new Hls();
               // deno-lint-ignore no-explicit-any
               hls.on(Hls.Events.ERROR, (_: unknown, data: any) => data.fatal && resolve(data.details));
+              // deno-lint-ignore no-explicit-any
+              hls.on(Hls.Events.MANIFEST_LOADED, (_: unknown, { stats }: any) => {
+                mark("playlist requested", stats.loading.start);
+                mark("playlist", stats.loading.end);
+              });
+              // deno-lint-ignore no-explicit-any
+              hls.on(Hls.Events.FRAG_LOADED, (_: unknown, { frag: { sn, stats } }: any) => {
+                if (sn !== 0) return;
+                mark("segment requested", stats.loading.start);
+                mark("its first byte", stats.loading.first);
+                mark(`its last byte of ${stats.total}`, stats.loading.end);
+              });
+              // deno-lint-ignore no-explicit-any
+              hls.on(Hls.Events.FRAG_PARSED, (_: unknown, { frag }: any) => frag.sn === 0 && mark("remuxed"));
+              // deno-lint-ignore no-explicit-any
+              hls.on(Hls.Events.FRAG_BUFFERED, (_: unknown, { frag }: any) => frag.sn === 0 && mark("appended"));
               hls.loadSource(address);
               hls.attachMedia(video);
             } else video.src = address;
             void video.play();
           });
         }, url);
-        const trouble = await within("a picture in Chromium", picture, STEP_MS);
+        const { trouble, stages } = await within("a picture in Chromium", picture, STEP_MS);
+        for (const [stage, atMs] of stages) say?.(stage, atMs);
         await page.close();
         if (trouble !== "") throw new Error(trouble);
       };
@@ -110,18 +141,25 @@ function chromiumPlayer(browser: Browser, origin: string): { open(): Promise<Pla
 }
 
 /** libtorrent with the file, then outputs of `ours`. */
-function contenders(ours: string, outputs: readonly string[], origin: string): Contender[] {
-  const rival = streamers(ours).find(({ name }) => name === "libtorrent");
+function contenders(builds: readonly string[], outputs: readonly string[], origin: string): Contender[] {
+  const rival = streamers(builds[0]!).find(({ name }) => name === "libtorrent");
   if (rival === undefined) throw new Error("not installed: libtorrent (Debian: python3-libtorrent)");
-  const own = outputs.map((output): Contender => ({
-    name: output,
-    command: (torrent, directory) => [
-      ...["env", `OUTPUT=${output}`, `ALLOW_ORIGIN=${origin}`],
-      ...commandOf("node"),
-      ...[ours, "stream", torrent, directory],
-    ],
-  }));
-  return [{ ...rival, name: "libtorrent, raw file" }, ...own];
+  const own = outputs.flatMap((output) =>
+    builds.map((build): Contender => ({
+      name: builds.length === 1 ? output : `${output}, ${path.basename(path.dirname(build))}`,
+      command: (torrent, directory) => [
+        ...["env", `OUTPUT=${output}`, `ALLOW_ORIGIN=${origin}`, ...SHOWS_STAGES ? ["STAGES=1"] : []],
+        ...commandOf("node"),
+        ...[build, "stream", torrent, directory],
+      ],
+    }))
+  );
+  return [{ ...rival, name: RIVAL }, ...own];
+}
+
+function shownStages(name: string, stages: readonly (readonly [stage: string, ms: number])[]): string {
+  const inOrder = [...stages].sort(([, a], [, b]) => a - b);
+  return `${name}: ${inOrder.map(([stage, ms]) => `${ms.toFixed(0)} ${stage}`).join(", ")}`;
 }
 
 const median = (list: readonly number[]) => [...list].sort((a, b) => a - b)[list.length >> 1]!;
@@ -131,7 +169,7 @@ const work = mkdtempSync(path.join(process.env["BENCH_DIR"] ?? os.tmpdir(), "pla
 const page = await openPage();
 let browser: Browser | null = null;
 try {
-  const ours = built ?? await bundle("scripts/bench/contestant.ts", work);
+  const builds = built?.split(",") ?? [await bundle("scripts/bench/contestant.ts", work)];
   const clips = makeClips(work);
   const home = path.join(work, "home");
   mkdirSync(home);
@@ -150,9 +188,11 @@ try {
         ],
       });
     }
-    // Of files Chromium plays MP4 alone.
-    const clip = clips.find((file) => path.extname(file) === (isBrowser ? ".mp4" : `.${kind}`))!;
-    const who = contenders(ours, isBrowser ? ["file", "hls"] : ["file", "ts", "hls"], page.origin);
+    const clip = clips.find((file) => path.extname(file) === `.${kind}`)!;
+    const possible = !isBrowser ? ["file", "ts", "hls"] : kind === "mp4" ? ["file", "hls"] : ["hls"];
+    const outputs = process.env["OUTPUTS"]?.split(",") ?? possible;
+    const who = contenders(builds, possible.filter((output) => outputs.includes(output)), page.origin)
+      .filter((one) => one.name !== RIVAL || possible.includes("file"));
     const bestRival: number[] = [];
     const lines = await compare(
       `${name}, ${path.extname(clip).slice(1).toUpperCase()}: first picture`,
@@ -164,9 +204,13 @@ try {
         const player = isBrowser ? await chromiumPlayer(browser!, page.origin).open() : name === "vlc" ? vlc : mpv;
         const serving = await Serving.open(one, swarm, work);
         try {
-          await player(serving.url, home);
+          const stages: [stage: string, ms: number][] = [];
+          await player(serving.url, home, (stage, atMs) => {
+            stages.push([stage, atMs - performance.timeOrigin - serving.beganMs]);
+          });
           const seconds = (performance.now() - serving.beganMs) / 1000;
-          if (one === who[0]) bestRival.push(seconds);
+          if (one.name === RIVAL) bestRival.push(seconds);
+          if (SHOWS_STAGES) console.log(shownStages(one.name, [...serving.stages, ...stages]));
           return seconds;
         } finally {
           await serving.close();
