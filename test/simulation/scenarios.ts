@@ -201,6 +201,9 @@ export function adversaries(tuning: Partial<Tuning> = {}, seed = 1): Result {
   return figures("adversaries", swarm, [player], 110 + (MiB * 1000) / (18 * MBIT), player.startedMs);
 }
 
+/** libtorrent reads from disk in several threads: blocks requested together leave in any order. */
+const DISK_MS = 10;
+
 /** Figures of many runs in bad swarms. */
 export interface BadSwarmResult {
   /** From opening to half a second of media, and the least that the links allow, at the 95th percentile. */
@@ -230,7 +233,7 @@ export function badSwarms(runs: number, tuning: Partial<Tuning> = {}): BadSwarmR
     const draw = (): PeerProfile => ({ rate: (1 + 3 * random()) * MBIT, rttMs: 80 + 170 * random() });
     const drawn = repeat(4, draw);
     const factor = (1.3 * bitrate) / drawn.reduce((sum, { rate }) => sum + rate, 0);
-    const good = drawn.map((peer) => ({ ...peer, rate: peer.rate * factor }));
+    const good = drawn.map((peer) => ({ ...peer, rate: peer.rate * factor, diskMs: DISK_MS }));
     const deaf = repeat(3, (i): PeerProfile => ({ ...draw(), deaf: true, fast: i !== 1 }));
     const peers = [...good, ...deaf, { ...draw(), corrupts: 0.5 }];
     const limitMs = (bytes: number, roundTrips: number): number => {

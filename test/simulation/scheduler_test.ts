@@ -80,8 +80,8 @@ test("Scheduler plays among liars, corrupting, choking, rejecting and leaving pe
 
 test("Scheduler starts, plays and seeks in bad swarms: three of eight peers never unchoke, one forges half of its blocks", () => {
   const result = scenarios.badSwarms(20);
-  assert(result.startP95Ms < 2000, `start ${result.startP95Ms} ms, limit ${result.startLimitP95Ms}`);
-  assert(result.seekP95Ms < 620, `seek ${result.seekP95Ms} ms, limit ${result.seekLimitP95Ms}`);
+  assert(result.startP95Ms < 1800, `start ${result.startP95Ms} ms, limit ${result.startLimitP95Ms}`);
+  assert(result.seekP95Ms < 560, `seek ${result.seekP95Ms} ms, limit ${result.seekLimitP95Ms}`);
   assert(result.stalledPercent <= 0.1, `stalled ${result.stalledPercent} %`);
   assertEquals(result.bans, 20);
 });

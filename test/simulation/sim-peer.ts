@@ -24,6 +24,8 @@ export interface PeerProfile {
   readonly thawAtMs?: number;
   /** Chokes for `offMs` after every `onMs`. */
   readonly choking?: { readonly onMs: number; readonly offMs: number };
+  /** Its disk takes up to this long for a block, and blocks leave as they come from it: not in the order of requests. */
+  readonly diskMs?: number;
   /** Looks at its requests only this often, as Transmission does, and then at all of them. */
   readonly periodMs?: number;
   /** Never answers a request. */
@@ -133,9 +135,15 @@ export class SimPeer {
         }
         return;
       }
-      this.#waiting.push({ piece, offset, length });
-      this.#send();
+      const { diskMs } = this.profile;
+      if (diskMs === undefined) return this.#ready({ piece, offset, length });
+      this.#queue.after(this.#random() * diskMs, () => this.#ready({ piece, offset, length }));
     });
+  }
+
+  #ready(block: Pending): void {
+    this.#waiting.push(block);
+    this.#send();
   }
 
   cancel(piece: number, offset: number): void {

@@ -99,24 +99,34 @@ export class Core {
   /** Asks a silent peer for a block without reserving it. */
   probe(peer: PeerState, part: ActivePiece, block: number): void {
     const { book } = this;
-    peer.expectLate(this.key(part.piece, block));
+    peer.late.add(this.key(part.piece, block));
     this.actions.request(peer.id, part.piece, block * book.blockBytes, book.blockLength(part.piece, block));
   }
 
-  /** Ends a request without its block. With `tell` the peer gets a cancel, and the block may still come. */
-  release(request: BlockRequest, tell: boolean): void {
+  /**
+   * Ends a request without its block. With `tell` the peer gets a cancel, and the block may still come. `isOnItsWay`:
+   * it most likely does, as clients keep half a second of blocks in their send buffers.
+   */
+  release(request: BlockRequest, tell: boolean, isOnItsWay = tell): void {
     const { book } = this;
-    const { peer, part, block } = request;
-    peer.expectLate(this.key(part.piece, block));
+    const { peer, part, block, sentMs } = request;
+    const key = this.key(part.piece, block);
+    if (isOnItsWay) peer.expectCancelled(key, sentMs);
+    else peer.late.add(key);
     if (book.end(request)) this.freed(part.piece);
     if (tell) this.actions.cancel(peer.id, part.piece, block * book.blockBytes, book.blockLength(part.piece, block));
   }
 
   /** Ends all requests at `peer` that `which` picks. */
-  releaseAll(peer: PeerState, tell: boolean, which: (request: BlockRequest) => boolean = () => true): void {
+  releaseAll(
+    peer: PeerState,
+    tell: boolean,
+    which: (request: BlockRequest) => boolean = () => true,
+    isOnItsWay = tell,
+  ): void {
     for (let request = peer.oldest; request !== null;) {
       const next: BlockRequest | null = request.newer;
-      if (which(request)) this.release(request, tell);
+      if (which(request)) this.release(request, tell, isOnItsWay);
       request = next;
     }
   }
@@ -157,10 +167,10 @@ export class Core {
     return true;
   }
 
-  /** After a seek: cancels requests that are critical to no reader, to make room. */
-  clearPipes(): void {
+  /** After a seek: cancels requests that are critical to no reader, to make room. What comes anyway stays requested. */
+  clearPipes(nowMs: number): void {
     for (const peer of this.peers.values()) {
-      this.releaseAll(peer, true, (request) => !this.critical(request.part.piece));
+      this.releaseAll(peer, true, (request) => !this.critical(request.part.piece) && !peer.strand(request, nowMs));
     }
   }
 
@@ -170,15 +180,19 @@ export class Core {
     this.freed(piece);
   }
 
-  /** Cancels the requests for pieces in `[from, end)` that nobody wants any more. */
-  abandon(from: number, end: number): void {
+  /** Cancels the requests for pieces in `[from, end)` that nobody wants any more, as far as they can be called back. */
+  abandon(from: number, end: number, nowMs: number): void {
     const { book } = this;
     if (end - from < book.parts.size) {
       for (let piece = from; piece < end; piece++) {
         const part = book.parts.get(piece);
-        if (part !== undefined) this.#abandonPart(part);
+        if (part !== undefined) this.#abandonPart(part, nowMs);
       }
-    } else for (const part of book.parts.values()) if (part.piece >= from && part.piece < end) this.#abandonPart(part);
+    } else {
+      for (const part of book.parts.values()) {
+        if (part.piece >= from && part.piece < end) this.#abandonPart(part, nowMs);
+      }
+    }
     let bytes = this.abandoned.size * book.pieceBytes;
     for (const part of this.abandoned) {
       if (bytes <= this.tuning.abandonedLimitBytes) break;
@@ -188,10 +202,16 @@ export class Core {
     }
   }
 
-  #abandonPart(part: ActivePiece): void {
+  #abandonPart(part: ActivePiece, nowMs: number): void {
     if (this.book.state[part.piece] !== ACTIVE || this.wanted(part.piece)) return;
     if (this.rarity?.covers(part.piece)) return;
-    this.releasePart(part);
+    for (let block = 0; block < part.blocks; block++) {
+      for (let copy: BlockRequest | null = part.asked[block]!; copy !== null;) {
+        const next: BlockRequest | null = copy.copy;
+        if (!copy.peer.strand(copy, nowMs)) this.release(copy, true);
+        copy = next;
+      }
+    }
     this.abandoned.add(part);
   }
 
@@ -241,7 +261,7 @@ export class Core {
     for (const peer of this.peers.values()) {
       if (!peer.takesRequests) continue;
       this.poolRate += peer.rate(this.unknownRate);
-      this.bestEtaMs = Math.min(this.bestEtaMs, peer.etaMs(this.unknownRate));
+      this.bestEtaMs = Math.min(this.bestEtaMs, peer.etaMs(this.unknownRate, nowMs));
     }
     this.#calm = true;
     for (const reader of this.readers.values()) {

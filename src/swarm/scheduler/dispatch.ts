@@ -29,11 +29,10 @@ export class Dispatch {
     const core = this.#core;
     const picker = this.#picker;
     if (!peer.takesRequests) return false;
-    const slackMs = core.slackMs(peer);
-    const criticalOnly = peer.presumed || peer.outstanding >= peer.depth(slackMs, core.share);
-    if (criticalOnly && peer.outstanding >= peer.criticalDepth(slackMs, core.share)) return false;
-    if (!picker.pick(peer, peer.etaMs(core.unknownRate), criticalOnly, nowMs)) {
-      if (!criticalOnly) peer.idleVersion = core.version;
+    const room = peer.room(core.slackMs(peer), core.share, nowMs);
+    if (room === "none") return false;
+    if (!picker.pick(peer, peer.etaMs(core.unknownRate, nowMs), room, nowMs)) {
+      if (room === "any") peer.idleVersion = core.version;
       return false;
     }
     core.request(peer, picker.part!, picker.block, nowMs);
@@ -49,8 +48,8 @@ export class Dispatch {
     order.length = 0;
     for (const peer of core.peers.values()) {
       if (!peer.takesRequests || peer.idleVersion === core.version) continue;
-      if (peer.outstanding >= peer.criticalDepth(core.slackMs(peer), core.share)) continue;
-      peer.sortMs = peer.etaMs(core.unknownRate);
+      if (peer.room(core.slackMs(peer), core.share, nowMs) === "none") continue;
+      peer.sortMs = peer.etaMs(core.unknownRate, nowMs);
       order.push(peer);
     }
     order.sort(latestFirst);
@@ -61,7 +60,7 @@ export class Dispatch {
         order.pop();
         continue;
       }
-      peer.sortMs = peer.etaMs(core.unknownRate);
+      peer.sortMs = peer.etaMs(core.unknownRate, nowMs);
       for (let i = order.length - 1; i > 0 && order[i - 1]!.sortMs < order[i]!.sortMs; i--) {
         const other = order[i - 1]!;
         order[i - 1] = order[i]!;
@@ -76,7 +75,7 @@ export class Dispatch {
     const picker = this.#picker;
     const { book } = core;
     core.survey(nowMs);
-    if (!picker.pick(peer, peer.etaMs(core.unknownRate), false, nowMs)) return null;
+    if (!picker.pick(peer, peer.etaMs(core.unknownRate, nowMs), "any", nowMs)) return null;
     const part = picker.part!;
     const first = picker.block;
     let block = first;

@@ -1,21 +1,23 @@
 /**
  * One peer as the scheduler sees it: what it has, how fast it delivers, what it owes.
  *
- * The rate counts only time in which the peer owed something and had begun to deliver, so idle spells and the first
- * round trip don't spoil it. The depth follows from it: rate × (base round trip + slack). Before the rate is known the
- * depth doubles each round trip (one more for every block that arrives) until blocks begin to queue at the far end.
+ * The depth of its queue follows from its rate: the next block is requested once the rest of what is on its way
+ * takes no longer than the base round trip and some slack. Before the rate is known the depth doubles each round trip (one
+ * more for every block that arrives) until blocks begin to queue at the far end.
+ *
+ * What nobody wants any more but can't be called back (`strand`) still takes its time on the way, and so do cancelled
+ * blocks: a peer is asked for what a reader waits for at once, for anything else only when they are through. Common clients
+ * read blocks that are requested together from disk in any order, so further requests would delay the awaited ones.
  *
  * Some clients answer on a timer (Transmission: every 500 ms), then with everything that was asked for. For them
  * the pause counts as part of the round trip, or they would be silent most of the time.
  */
+import { AvoidedPieces } from "./avoided-pieces.ts";
+import { BaseRoundTrip } from "./base-round-trip.ts";
+import { DeliveryRate } from "./delivery-rate.ts";
+import { LateBlocks } from "./late-blocks.ts";
 import type { Tuning } from "./tuning.ts";
 
-/** Blocks per peer that were requested and cancelled but may still arrive. Bounds memory; the oldest is forgotten. */
-const MAX_LATE = 1024;
-/** Recently rejected pieces remembered per peer. */
-const MAX_AVOIDED = 256;
-/** Base round trips are re-measured this often, so that a changed route is noticed. */
-const BASE_WINDOW_MS = 10_000;
 /** Shorter silences are jitter, ms. */
 const MIN_PAUSE_MS = 100;
 /** Longest pause between bursts that the depth compensates for, ms: bounds what a seek waits for. */
@@ -29,6 +31,12 @@ export interface BlockRequest {
   part: ActivePiece;
   block: number;
   sentMs: number;
+  /** An earlier request for the block was cancelled, so what comes may answer that one. */
+  repeated: boolean;
+  /** When the block should be here, as estimated when it was requested. */
+  dueMs: number;
+  /** Nobody wants the block any more, but it can't be called back. */
+  stray: boolean;
   /** Neighbours in the peer's queue, oldest first. */
   older: BlockRequest | null;
   newer: BlockRequest | null;
@@ -57,6 +65,9 @@ export interface ActivePiece {
   /** Its hash failed. One peer at a time fetches it, so that the next failure convicts that peer. */
   sole: boolean;
 }
+
+/** What a peer may be asked for: nothing, only what a read waits for, what readers need soon, or anything. */
+export type Room = "none" | "awaited" | "critical" | "any";
 
 /** The scheduler's view of one peer. */
 export class PeerState {
@@ -88,9 +99,7 @@ export class PeerState {
   newest: BlockRequest | null = null;
   /** Since when it has owed something without a break. */
   busySinceMs = 0;
-  lastDataMs = Number.NEGATIVE_INFINITY;
-  /** Smallest time from request to block, or the host's round trip; infinite when unknown. */
-  baseMs = Number.POSITIVE_INFINITY;
+  lastDataMs = -Infinity;
   slowStart = true;
   window: number;
   /** Value of `Core.version` at which there was no work for it. */
@@ -101,17 +110,21 @@ export class PeerState {
   scanByte = 0;
   /** The piece it fetches in the background. */
   current: number = -1;
-  readonly #late = new Set<number>();
-  readonly #avoided = new Map<number, number>();
+  /** Requests for what nobody wants any more that can't be called back. */
+  strays = 0;
+  /** Blocks that may come although no request for them is recorded. */
+  readonly late = new LateBlocks();
+  /** Pieces that it recently rejected. */
+  readonly avoided = new AvoidedPieces();
   readonly #tuning: Tuning;
   readonly #blockBytes: number;
-  #markMs = 0;
-  #restarted = true;
-  #bytes = 0;
-  #spanMs = 0;
-  #counted = 0;
-  #windowMinMs = Number.POSITIVE_INFINITY;
-  #windowStartMs = 0;
+  readonly #rate: DeliveryRate;
+  readonly #route: BaseRoundTrip;
+  /** The newest blocks in its queue, requested when it would run dry before they could come, and when the first comes. */
+  #trainBlocks = 0;
+  #trainMs = -Infinity;
+  /** Bytes here of the block that it is sending. */
+  #partBytes = 0;
   /** Longest recent silence of a peer that answers in bursts; 0 for others. */
   #pauseMs = 0;
   #pauseSetMs = 0;
@@ -135,8 +148,9 @@ export class PeerState {
     this.fast = fast;
     this.#tuning = tuning;
     this.#blockBytes = blockBytes;
+    this.#rate = new DeliveryRate(blockBytes, tuning);
+    this.#route = new BaseRoundTrip(rttMs, tuning.unknownRttMs);
     this.window = tuning.firstDepthBlocks;
-    if (rttMs !== null) this.baseMs = rttMs;
   }
 
   has(piece: number): boolean {
@@ -148,7 +162,7 @@ export class PeerState {
     if (this.presumed) return true;
     if (!this.has(piece)) return false;
     if (this.choked && (this.allowed === null || !this.allowed.has(piece))) return false;
-    return this.#avoided.size === 0 || !this.#avoids(piece, nowMs);
+    return !this.avoided.has(piece, nowMs);
   }
 
   /** Whether it could be asked for anything. */
@@ -166,41 +180,14 @@ export class PeerState {
     this.presumed = false;
     this.limit = limit;
     this.fast = fast;
-    if (rttMs !== null) this.baseMs = rttMs;
+    if (rttMs !== null) this.#route.set(rttMs);
   }
 
-  avoid(piece: number, untilMs: number): void {
-    if (this.#avoided.size >= MAX_AVOIDED) this.#avoided.delete(this.#avoided.keys().next().value!);
-    this.#avoided.set(piece, untilMs);
-  }
-
-  /** It has the piece again: its earlier rejects no longer count. */
-  forgive(piece: number): void {
-    this.#avoided.delete(piece);
-  }
-
-  #avoids(piece: number, nowMs: number): boolean {
-    const until = this.#avoided.get(piece);
-    if (until === undefined) return false;
-    if (until > nowMs) return true;
-    this.#avoided.delete(piece);
-    return false;
-  }
-
-  /** Notes a cancelled block that may still come. */
-  expectLate(key: number): void {
-    if (this.#late.size >= MAX_LATE) this.#late.delete(this.#late.keys().next().value!);
-    this.#late.add(key);
-  }
-
-  /** Whether the block was requested and cancelled. */
-  mayComeLate(key: number): boolean {
-    return this.#late.has(key);
-  }
-
-  /** Whether the block was requested and cancelled; forgets that. */
-  takeLate(key: number): boolean {
-    return this.#late.size > 0 && this.#late.delete(key);
+  /** Notes a block without a request any more that was requested at `sentMs` and is most likely on its way. */
+  expectCancelled(key: number, sentMs: number): void {
+    const rate = this.rate(this.#tuning.unknownBytesPerSecond);
+    const queuedMs = ((this.outstanding + 1) * this.#blockBytes * 1000) / rate;
+    this.late.addSent(key, sentMs, sentMs + this.rttMs + queuedMs);
   }
 
   enqueue(request: BlockRequest): void {
@@ -209,10 +196,33 @@ export class PeerState {
     if (this.newest === null) {
       this.oldest = request;
       this.busySinceMs = request.sentMs;
-      this.#restarted = true;
+      this.#rate.pause();
+      this.#partBytes = 0;
     } else this.newest.newer = request;
     this.newest = request;
+    const { sentMs } = request;
+    const { rttMs } = this;
+    const drainMs = this.#drainMs(this.#tuning.unknownBytesPerSecond, sentMs);
+    if (drainMs < rttMs) {
+      this.#trainMs = sentMs + rttMs;
+      this.#trainBlocks = 0;
+    }
+    request.dueMs = sentMs + Math.max(drainMs, rttMs) + this.#blockMs(this.#tuning.unknownBytesPerSecond);
+    this.#trainBlocks++;
     this.outstanding++;
+  }
+
+  /**
+   * Keeps a request that nobody wants any more if a cancel would come too late; false if not. A player that returns at
+   * once would otherwise have the block sent twice.
+   */
+  strand(request: BlockRequest, nowMs: number): boolean {
+    if (request.stray) return true;
+    const blockMs = this.#blockMs(this.#tuning.unknownBytesPerSecond);
+    if (this.isWebSeed || this.presumed || request.dueMs > nowMs + this.rttMs + blockMs) return false;
+    request.stray = true;
+    this.strays++;
+    return true;
   }
 
   dequeue(request: BlockRequest): void {
@@ -221,6 +231,7 @@ export class PeerState {
     if (request.newer === null) this.newest = request.older;
     else request.newer.older = request.older;
     this.outstanding--;
+    if (request.stray) this.strays--;
   }
 
   /** Numbers its requests by their position in its queue. */
@@ -230,29 +241,44 @@ export class PeerState {
   }
 
   get measured(): boolean {
-    return this.#counted >= (3 * this.#blockBytes) / 4 && this.#spanMs > 0;
+    return this.#rate.measured;
   }
 
   /** Bytes/s; returns `unknown` until two blocks were counted. */
   rate(unknown: number): number {
-    if (!this.measured) return unknown;
-    // Bytes held up in a buffer on the way arrive all at once: such a burst says nothing about the link.
-    const spanMs = Math.max(this.#spanMs, this.#tuning.rateSpanMinMs);
-    return Math.max((this.#bytes * 1000) / spanMs, 1);
+    return this.#rate.measured ? this.#rate.bytesPerSecond : unknown;
   }
 
   /** Base round trip, plus the pause of a peer that answers in bursts. */
   get rttMs(): number {
-    return this.#routeMs + this.#pauseMs;
-  }
-
-  get #routeMs(): number {
-    return this.baseMs === Number.POSITIVE_INFINITY ? this.#tuning.unknownRttMs : this.baseMs;
+    return this.#route.ms + this.#pauseMs;
   }
 
   /** Time until one more block could be here. */
-  etaMs(unknownRate: number): number {
-    return this.rttMs + ((this.outstanding + 1) * this.#blockBytes * 1000) / this.rate(unknownRate);
+  etaMs(unknownRate: number, nowMs: number): number {
+    return Math.max(this.rttMs, this.#drainMs(unknownRate, nowMs)) + this.#blockMs(unknownRate);
+  }
+
+  /** Time until all that is on its way is here. */
+  #drainMs(unknownRate: number, nowMs: number): number {
+    const owed = this.#owed(nowMs);
+    const blockMs = this.#blockMs(unknownRate);
+    const trainMs = this.#trainMs - nowMs + Math.min(this.#trainBlocks, owed) * blockMs;
+    return Math.max((owed - this.#part) * blockMs, trainMs);
+  }
+
+  #blockMs(unknownRate: number): number {
+    return (this.#blockBytes * 1000) / this.rate(unknownRate);
+  }
+
+  /** Blocks on their way, with those cancelled too late. */
+  #owed(nowMs: number): number {
+    return this.outstanding + this.late.due(nowMs);
+  }
+
+  /** Share of the next block that is here. */
+  get #part(): number {
+    return Math.min(this.#partBytes / this.#blockBytes, 1);
   }
 
   /** Time since its last sign of life while it owed something. */
@@ -262,29 +288,18 @@ export class PeerState {
 
   /** Time until a ranked request is likely to be served; the longer the silence, the longer this gets. */
   remainingMs(request: BlockRequest, unknownRate: number, nowMs: number): number {
-    const blockMs = (this.#blockBytes * 1000) / this.rate(unknownRate);
+    const blockMs = this.#blockMs(unknownRate);
     const sinceMs = nowMs - Math.max(this.lastDataMs, this.busySinceMs + this.rttMs);
     const overdueMs = Math.max(0, sinceMs - blockMs);
-    return (request.rank + 1) * blockMs - Math.min(sinceMs, blockMs) + 2 * overdueMs;
+    const blocks = request.rank + 1 + this.late.due(nowMs) - this.#part;
+    return blocks * blockMs - Math.min(sinceMs, blockMs) + 2 * overdueMs;
   }
 
   onBytes(bytes: number, nowMs: number): void {
     this.#noticePause(nowMs);
     this.lastDataMs = nowMs;
-    if (this.#restarted) {
-      this.#restarted = false;
-      this.#markMs = nowMs;
-      return;
-    }
-    const dt = nowMs - this.#markMs;
-    if (dt > 0) {
-      const keep = Math.exp(-dt / this.#tuning.rateWindowMs);
-      this.#bytes *= keep;
-      this.#spanMs = this.#spanMs * keep + this.#tuning.rateWindowMs * (1 - keep);
-      this.#markMs = nowMs;
-    }
-    this.#bytes += bytes;
-    if (this.#counted < 1 << 30) this.#counted += bytes;
+    this.#partBytes += bytes;
+    this.#rate.add(bytes, nowMs);
   }
 
   /**
@@ -294,7 +309,7 @@ export class PeerState {
   #noticePause(nowMs: number): void {
     if (this.#pauseMs > 0 && nowMs - this.#pauseSeenMs > PAUSE_MEMORY_MS) this.#pauseMs = 0;
     const silenceMs = nowMs - this.lastDataMs;
-    if (silenceMs < Math.max(MIN_PAUSE_MS, this.#routeMs + this.#tuning.readerSlackMs)) return;
+    if (silenceMs < Math.max(MIN_PAUSE_MS, this.#route.ms + this.#tuning.readerSlackMs)) return;
     const { oldest } = this;
     const burstMs = this.#burstMs;
     const burstBlocks = this.#burstBlocks;
@@ -302,7 +317,7 @@ export class PeerState {
     this.#burstBlocks = 0;
     // It was idle in between, or cut off for long: no evidence.
     if (oldest === null || this.busySinceMs > this.lastDataMs || silenceMs > 2 * MAX_PAUSE_MS) return;
-    if (burstBlocks < 2 || this.lastDataMs - burstMs > silenceMs || oldest.sentMs < burstMs - this.#routeMs) return;
+    if (burstBlocks < 2 || this.lastDataMs - burstMs > silenceMs || oldest.sentMs < burstMs - this.#route.ms) return;
     const pauseMs = Math.min(silenceMs, MAX_PAUSE_MS);
     this.#pauseSeenMs = nowMs;
     if (pauseMs > this.#pauseMs || nowMs - this.#pauseSetMs > PAUSE_MEMORY_MS) {
@@ -313,19 +328,19 @@ export class PeerState {
     this.slowStart = true;
   }
 
-  /** A block came `latencyMs` after it was requested. */
-  onBlock(latencyMs: number, slackMs: number, nowMs: number): void {
+  /** A block is whole, whether it was wanted or not. */
+  onWhole(): void {
+    this.#partBytes = Math.max(0, this.#partBytes - this.#blockBytes);
+  }
+
+  /** The block of `request` came. */
+  onBlock(request: BlockRequest, slackMs: number, nowMs: number): void {
     this.doubtful = false;
     this.#burstBlocks++;
-    if (latencyMs < this.baseMs) this.baseMs = latencyMs;
-    if (latencyMs < this.#windowMinMs) this.#windowMinMs = latencyMs;
-    if (nowMs - this.#windowStartMs > BASE_WINDOW_MS) {
-      // Half of the recent minimum: low enough that our own queue does not raise it, high enough to follow a longer
-      // route.
-      if (this.#windowStartMs > 0) this.baseMs = Math.max(this.baseMs, this.#windowMinMs / 2);
-      this.#windowStartMs = nowMs;
-      this.#windowMinMs = Number.POSITIVE_INFINITY;
-    }
+    // It would look as if the round trip was a few milliseconds.
+    if (request.repeated) return;
+    const latencyMs = nowMs - request.sentMs;
+    this.#route.add(latencyMs, nowMs);
     if (!this.slowStart) return;
     if (this.measured && latencyMs - this.rttMs > slackMs) this.slowStart = false;
     else if (this.window < this.#tuning.depthCapBlocks) this.window++;
@@ -350,13 +365,33 @@ export class PeerState {
     return Math.min(Math.max(blocks, 2), cap);
   }
 
-  /** The same for critical blocks. */
+  /** What it may be asked for now. */
+  room(slackMs: number, share: number, nowMs: number): Room {
+    const depth = this.depth(slackMs, share);
+    const owed = this.#owed(nowMs);
+    if (!this.presumed && !this.#isFull(owed, depth, slackMs)) return "any";
+    if (this.outstanding < this.#firstDepth(depth, share)) return "critical";
+    return this.presumed || this.#isFull(this.outstanding - this.strays, depth, slackMs) ? "none" : "awaited";
+  }
+
+  /** Whether `blocks` on their way last for a round trip and the slack. */
+  #isFull(blocks: number, depth: number, slackMs: number): boolean {
+    const isSteady = this.measured && !this.slowStart && this.#pauseMs === 0;
+    if (!isSteady || blocks < 2 || blocks >= depth) return blocks >= depth;
+    return (blocks - this.#part) * this.#blockMs(1) > this.rttMs + slackMs;
+  }
+
+  /** Requests that may be outstanding for critical blocks. */
   criticalDepth(slackMs: number, share: number): number {
     const depth = this.depth(slackMs, share);
+    return Math.max(depth, this.#firstDepth(depth, share));
+  }
+
+  /** The same until the first depth's worth of blocks is here, 0 after that. */
+  #firstDepth(depth: number, share: number): number {
     const first = Math.min(share, this.#tuning.firstCriticalBlocks);
-    // TCP starts slowly: until the first depth's worth of blocks has arrived, the rate says little. After a `restart`
-    // the depth stays small.
-    if (this.#counted >= first * this.#blockBytes || this.window < this.#tuning.firstDepthBlocks) return depth;
+    // TCP starts slowly: until then the rate says little. After a `restart` the depth stays small.
+    if (this.#rate.countedBytes >= first * this.#blockBytes || this.window < this.#tuning.firstDepthBlocks) return 0;
     return Math.min(Math.max(depth, first), this.limit, this.#tuning.depthCapBlocks);
   }
 }

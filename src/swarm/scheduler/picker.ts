@@ -6,7 +6,7 @@
  */
 import type { Core } from "./core.ts";
 import { ACTIVE } from "./pieces.ts";
-import type { ActivePiece, PeerState } from "./peer-state.ts";
+import type { ActivePiece, PeerState, Room } from "./peer-state.ts";
 import type { ReaderState } from "./reader-state.ts";
 
 /** A block is not urgent if it is due at least this long after the peer could deliver it. */
@@ -39,13 +39,13 @@ export class Picker {
   }
 
   /** Finds work for `peer`; the result is in `part` and `block`. */
-  pick(peer: PeerState, etaMs: number, criticalOnly: boolean, nowMs: number): boolean {
+  pick(peer: PeerState, etaMs: number, room: Room, nowMs: number): boolean {
     const core = this.#core;
     let bestPiece = -1;
     let bestSkip = 0;
     let bestDue = Number.POSITIVE_INFINITY;
     for (const reader of core.readers.values()) {
-      if (!this.#pickFor(reader, peer, etaMs, criticalOnly, nowMs) || this.#dueMs >= bestDue) continue;
+      if (!this.#pickFor(reader, peer, etaMs, room, nowMs) || this.#dueMs >= bestDue) continue;
       bestDue = this.#dueMs;
       bestPiece = this.#piece;
       bestSkip = this.#skipBytes;
@@ -60,7 +60,7 @@ export class Picker {
       }
       return this.#found(peer, part, block, nowMs);
     }
-    return !criticalOnly && this.#pickBackground(peer, nowMs);
+    return room === "any" && this.#pickBackground(peer, nowMs);
   }
 
   /** The first block that `peer` may be asked for; one that it sent before only when nobody else can send it. */
@@ -121,10 +121,10 @@ export class Picker {
     return true;
   }
 
-  #pickFor(reader: ReaderState, peer: PeerState, etaMs: number, critical: boolean, nowMs: number): boolean {
+  #pickFor(reader: ReaderState, peer: PeerState, etaMs: number, room: Room, nowMs: number): boolean {
     const core = this.#core;
     const { book, tuning } = core;
-    const end = critical ? reader.criticalEnd : reader.windowEnd;
+    const end = reader.endOf(room);
     const head = reader.advance();
     if (head >= end) return false;
     let skip = 0;
@@ -146,7 +146,7 @@ export class Picker {
       this.#piece = piece;
       if (peer.seed && this.#spreads(reader, piece, nowMs)) {
         // Do not deepen pipes for a contested piece: more requests do not make the few peers that have it faster.
-        if (critical) return false;
+        if (room !== "any") return false;
         this.#piece = this.#scarcest(peer, piece, end, nowMs);
         this.#skipBytes = 0;
         this.#dueMs = reader.leadMs(nowMs) + reader.dueMs(Math.max(offset, reader.position));

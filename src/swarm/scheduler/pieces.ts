@@ -138,14 +138,28 @@ export class PieceBook {
   ask(peer: PeerState, part: ActivePiece, block: number, nowMs: number): BlockRequest {
     let request = this.#spare;
     if (request === null) {
-      request = { peer, part, block, sentMs: nowMs, older: null, newer: null, copy: null, rank: 0 };
+      request = {
+        peer,
+        part,
+        block,
+        sentMs: nowMs,
+        repeated: false,
+        dueMs: 0,
+        stray: false,
+        older: null,
+        newer: null,
+        copy: null,
+        rank: 0,
+      };
     } else {
       this.#spare = request.copy;
       request.peer = peer;
       request.part = part;
       request.block = block;
       request.sentMs = nowMs;
+      request.stray = false;
     }
+    request.repeated = peer.late.has(part.piece * this.blocksPerPiece + block);
     request.copy = part.asked[block]!;
     part.asked[block] = request;
     if (part.state[block] === BLOCK_FREE) {

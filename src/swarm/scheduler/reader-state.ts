@@ -6,6 +6,7 @@
  * that plays. So they compete by a virtual clock that starts at each seek and runs at the bitrate: readers ahead of
  * their clock wait for those behind theirs.
  */
+import type { Room } from "./peer-state.ts";
 import type { PieceBook } from "./pieces.ts";
 import type { Tuning } from "./tuning.ts";
 import type { ReaderDemand } from "./types.ts";
@@ -104,6 +105,13 @@ export class ReaderState {
   dueMs(offset: number): number {
     if (offset < this.waitingEnd) return this.#yieldMs;
     return Math.max(0, ((offset - this.position) * 1000) / this.bytesPerSecond) + this.#yieldMs;
+  }
+
+  /** The end, in pieces, of what a peer with that room may be asked for. */
+  endOf(room: Room): number {
+    if (room === "any") return this.windowEnd;
+    if (room === "critical") return this.criticalEnd;
+    return this.waitingEnd > this.position && this.#yieldMs === 0 ? this.first + 1 : this.first;
   }
 
   covers(piece: number): boolean {

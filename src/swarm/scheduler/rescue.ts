@@ -77,7 +77,7 @@ export class Rescue {
       const depth = peer.criticalDepth(core.slackMs(peer), core.share);
       if (!peer.takesRequests || peer.outstanding <= depth) continue;
       peer.rank();
-      core.releaseAll(peer, true, (request) => request.rank >= depth >> 1);
+      core.releaseAll(peer, true, (request) => request.rank >= depth >> 1, false);
     }
   }
 
@@ -216,7 +216,7 @@ export class Rescue {
       if (peer.outstanding >= room) continue;
       // Ignore peers that never delivered while any peer has.
       if (core.proven && !peer.measured) continue;
-      const etaMs = peer.etaMs(core.unknownRate);
+      const etaMs = peer.etaMs(core.unknownRate, nowMs);
       if (etaMs >= bestMs || !peer.offers(part.piece, nowMs) || core.book.find(peer, part, block) !== null) continue;
       if (part.sole && part.owner !== null && part.owner.usable && part.owner !== peer) continue;
       best = peer;

@@ -107,7 +107,7 @@ export class Scheduler implements SchedulerApi {
   peerHas(id: number, piece: number, nowMs: Millis): void {
     const peer = this.#core.peers.get(id);
     if (peer === undefined || !this.#roster.has(peer, piece)) return;
-    peer.forgive(piece);
+    peer.avoided.forgive(piece);
     this.#offered(peer, nowMs);
   }
 
@@ -190,7 +190,7 @@ export class Scheduler implements SchedulerApi {
     const part = book.parts.get(piece);
     if (peer === undefined || part === undefined) return false;
     const block = offset / book.blockBytes;
-    return book.find(peer, part, block) !== null || peer.mayComeLate(this.#core.key(piece, block));
+    return book.find(peer, part, block) !== null || peer.late.has(this.#core.key(piece, block));
   }
 
   blockReceived(id: number, piece: number, offset: number, nowMs: Millis): boolean {
@@ -198,13 +198,14 @@ export class Scheduler implements SchedulerApi {
     const { book } = core;
     const peer = core.peers.get(id);
     if (peer === undefined) return false;
+    peer.onWhole();
     const block = offset / book.blockBytes;
     const part = book.parts.get(piece);
     const request = part === undefined ? null : book.find(peer, part, block);
     let wanted = false;
-    if (request === null) wanted = peer.takeLate(core.key(piece, block)) && part !== undefined;
+    if (request === null) wanted = peer.late.take(core.key(piece, block)) && part !== undefined;
     else {
-      peer.onBlock(nowMs - request.sentMs, core.slackMs(peer), nowMs);
+      peer.onBlock(request, core.slackMs(peer), nowMs);
       book.end(request);
       wanted = true;
     }
@@ -228,13 +229,13 @@ export class Scheduler implements SchedulerApi {
     const peer = core.peers.get(id);
     if (peer === undefined) return;
     const block = offset / core.book.blockBytes;
-    if (peer.takeLate(core.key(piece, block))) return;
+    if (peer.late.take(core.key(piece, block))) return;
     const part = core.book.parts.get(piece);
     const request = part === undefined ? null : core.book.find(peer, part, block);
     if (request === null) return;
     if (core.book.end(request)) core.freed(piece);
     if (peer.choked) peer.allowed?.delete(piece);
-    else peer.avoid(piece, nowMs + core.tuning.rejectMs);
+    else peer.avoided.add(piece, nowMs + core.tuning.rejectMs);
     this.#dispatch.all(nowMs);
   }
 
@@ -313,10 +314,10 @@ export class Scheduler implements SchedulerApi {
     const moved = reader.first !== first || reader.windowEnd !== windowEnd || reader.criticalEnd !== criticalEnd;
     if (!moved && !jumped && reader.waitingEnd === waitingEnd) return;
     if (jumped) {
-      if (reader.advance() < reader.criticalEnd) core.clearPipes();
-      core.abandon(first, windowEnd);
-    } else if (reader.first > first) core.abandon(first, reader.first);
-    if (reader.windowEnd < windowEnd) core.abandon(reader.windowEnd, windowEnd);
+      if (reader.advance() < reader.criticalEnd) core.clearPipes(nowMs);
+      core.abandon(first, windowEnd, nowMs);
+    } else if (reader.first > first) core.abandon(first, reader.first, nowMs);
+    if (reader.windowEnd < windowEnd) core.abandon(reader.windowEnd, windowEnd, nowMs);
     this.#demandChanged(nowMs);
   }
 
@@ -324,7 +325,7 @@ export class Scheduler implements SchedulerApi {
     const reader = this.#core.readers.get(id);
     if (reader === undefined) return;
     this.#core.readers.delete(id);
-    this.#core.abandon(reader.first, reader.windowEnd);
+    this.#core.abandon(reader.first, reader.windowEnd, nowMs);
     this.#demandChanged(nowMs);
   }
 
@@ -333,7 +334,7 @@ export class Scheduler implements SchedulerApi {
     const end = range === null ? 0 : Math.min(range.endPiece, core.book.pieceCount);
     const first = range === null ? 0 : Math.max(range.firstPiece, 0);
     core.rarity = range === null ? null : new Rarity(core.book, first, Math.max(first, end), core.tuning.random);
-    core.abandon(0, core.book.pieceCount);
+    core.abandon(0, core.book.pieceCount, nowMs);
     this.#demandChanged(nowMs);
   }
 
