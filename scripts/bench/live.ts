@@ -1,7 +1,7 @@
 /**
- * A broadcast among real processes: `deno run -A scripts/bench/live.ts [viewers=30] [seconds=60] [processes=3]`.
+ * A broadcast among real processes: `deno run -A scripts/bench/live.ts [viewers=30] [seconds=60] [processes=3] [Mb/s=1]`.
  *
- * One broadcaster of a 1 Mb/s clip (made with ffmpeg), its upload limited to twice that, and viewers who join one after
+ * One broadcaster of a clip of that bitrate (made with ffmpeg), its upload limited to twice that, and viewers who join one after
  * another knowing only its magnet link; each reads MPEG TS as a player does. Prints Markdown: time from the request to
  * a second of media, delay behind the source, continuity, who sent the bytes, CPU.
  */
@@ -12,14 +12,12 @@ import path from "node:path";
 import process from "node:process";
 import { commandOf, type Runtime } from "../support/runtimes.ts";
 
-const BYTES_PER_S = 125_000;
 /** Time between the arrivals of two viewers, ms. */
 const ARRIVAL_MS = 500;
-const [count, seconds, processes] = [30, 60, 3].map((initial, i) => Number(process.argv[2 + i] ?? initial)) as [
-  number,
-  number,
-  number,
-];
+const [count, seconds, processes, megabits] = [30, 60, 3, 1].map((initial, i) =>
+  Number(process.argv[2 + i] ?? initial)
+) as [number, number, number, number];
+const bytesPerS = megabits * 125_000;
 const runtime = (process.env.BENCH_RUNTIME ?? "deno") as Runtime;
 
 interface ViewerLine {
@@ -59,17 +57,24 @@ function quantile(values: readonly number[], share: number): number {
 async function makeClip(): Promise<string> {
   const clip = path.join(directory, "clip.ts");
   const input = ["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25", "-f", "lavfi", "-i", "sine=frequency=440"];
+  // What sound and the headers of packets leave of the bitrate.
+  const videoRate = `${930 * megabits - 130}k`;
   const video = [
     "-c:v",
     "libx264",
     "-preset",
     "veryfast",
     "-b:v",
-    "800k",
+    videoRate,
+    "-minrate",
+    videoRate,
     "-maxrate",
-    "800k",
+    videoRate,
     "-bufsize",
-    "400k",
+    `${400 * megabits}k`,
+    // Fills what the picture doesn't need: a broadcast drops null packets, so these bytes have to be pictures.
+    "-x264-params",
+    "nal-hrd=cbr",
     "-g",
     "25",
   ];
@@ -79,7 +84,7 @@ async function makeClip(): Promise<string> {
     "-b:a",
     "64k",
     "-muxrate",
-    "1M",
+    `${megabits}M`,
     "-pcr_period",
     "40",
     "-t",
@@ -97,7 +102,7 @@ async function makeClip(): Promise<string> {
 try {
   const clip = await makeClip();
   const magnet = await new Promise<string>((resolve) => {
-    member(["broadcaster", clip, String(BYTES_PER_S), String(2 * BYTES_PER_S)], (message) => {
+    member(["broadcaster", clip, String(bytesPerS), String(2 * bytesPerS)], (message) => {
       if (typeof message.magnet === "string") resolve(message.magnet);
       if (message.broadcaster === undefined) return;
       broadcaster = message.broadcaster as Record<string, number>;
