@@ -67,7 +67,7 @@ async function assemble(ground: Ground): Promise<Engine> {
     policy,
     mediaServer: (options.playerDiscovery ?? true) && (options.fronts ?? []).includes("dlna"),
   });
-  const sent = new SentBroadcasts({ files: ports.files, log, clock, swarms: broadcasts });
+  const sent = new SentBroadcasts({ files: ports.files, sha256: ports.sha256, log, clock, swarms: broadcasts });
   const loopDelay = new LoopDelay(clock);
   loopDelay.start();
   // What people see ends at once, even while lists and swarms take their time.

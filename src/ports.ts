@@ -283,8 +283,10 @@ export interface RuntimeFacts {
 /** All ports. `fetch` is separate so that tests can replace it. */
 export interface Ports {
   readonly runtime: RuntimeFacts;
-  /** Hashes downloaded data. */
-  readonly sha1: Sha1;
+  /** SHA-1 (FIPS 180-4), 20 bytes: hashes pieces. */
+  readonly sha1: Digest;
+  /** SHA-256 (FIPS 180-4), 32 bytes: hashes blocks of broadcasts. */
+  readonly sha256: Digest;
   readonly clock: Clock;
   readonly tcp: TcpPort;
   readonly udp: UdpPort;
@@ -300,8 +302,8 @@ export interface Ports {
   readonly log: Logger;
 }
 
-/** SHA-1 (FIPS 180-4), 20 bytes, of data that must not change until it resolves. Large inputs do not block other work. */
-export type Sha1 = (data: Uint8Array) => Promise<Uint8Array>;
+/** The digest of data that must not change until it resolves. Large inputs do not block other work. */
+export type Digest = (data: Uint8Array) => Promise<Uint8Array>;
 
 /** Levels, most severe first. */
 export type LogLevel = "error" | "warn" | "info" | "debug";

@@ -2,6 +2,7 @@
 import process from "node:process";
 import type { Clock, HttpPort, Ports, RuntimeFacts, TcpPort } from "../../src/ports.ts";
 import { createClock } from "./clock.ts";
+import { sha1, sha256 } from "./digests.ts";
 import { deviceTls } from "./device-tls.ts";
 import { files } from "./files.ts";
 import { createHttpClient } from "./http-client.ts";
@@ -11,7 +12,6 @@ import { network } from "./network.ts";
 import type { PlatformOptions } from "./options.ts";
 import { processes } from "./processes.ts";
 import { programs } from "./programs.ts";
-import { sha1 } from "./sha1.ts";
 import { udp } from "./udp.ts";
 
 /** What differs between runtimes. */
@@ -31,6 +31,7 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
   return {
     runtime: { name: parts.name, version: parts.version, platform },
     sha1,
+    sha256,
     clock,
     tcp: parts.tcp,
     udp,

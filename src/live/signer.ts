@@ -1,6 +1,7 @@
-/** Signing and checking piece headers: ed25519 (RFC 8032) and SHA-256 through WebCrypto, which runs off the main thread. */
+/** Signing and checking piece headers: ed25519 (RFC 8032) through Web Crypto, and SHA-256 of blocks through a port. */
 import { concatBytes, equalBytes } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
+import type { Digest } from "../ports.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 import {
   attachSignature,
@@ -35,18 +36,15 @@ export async function createLiveKey(): Promise<LiveKey> {
 }
 
 /** First 20 bytes of the SHA-256 of a block. */
-export async function hashBlock(block: Uint8Array): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", block as Uint8Array<ArrayBuffer>)).subarray(
-    0,
-    HASH_BYTES,
-  );
+export async function hashBlock(block: Uint8Array, sha256: Digest): Promise<Uint8Array> {
+  return (await sha256(block)).subarray(0, HASH_BYTES);
 }
 
 /** Hashes of all blocks of a piece, 20 bytes each. */
-export async function hashBlocks(piece: Uint8Array): Promise<Uint8Array> {
+export async function hashBlocks(piece: Uint8Array, sha256: Digest): Promise<Uint8Array> {
   const blocks = Array.from(
     { length: blockCount(piece.length) },
-    (_, i) => hashBlock(piece.subarray(i * BLOCK_BYTES, (i + 1) * BLOCK_BYTES)),
+    (_, i) => hashBlock(piece.subarray(i * BLOCK_BYTES, (i + 1) * BLOCK_BYTES), sha256),
   );
   return concatBytes(await Promise.all(blocks));
 }
@@ -96,23 +94,26 @@ export interface LiveVerifier {
   block(data: Uint8Array, hash: Uint8Array, done: (genuine: boolean) => void): void;
 }
 
-/** Checks headers and blocks of one stream with WebCrypto. */
+/** Checks headers and blocks of one stream. */
 export class CryptoVerifier implements LiveVerifier {
   readonly #key: CryptoKey;
   readonly #infohash: Uint8Array;
   readonly #prefix: Uint8Array;
+  readonly #sha256: Digest;
 
-  private constructor(key: CryptoKey, infohash: Uint8Array) {
+  private constructor(key: CryptoKey, infohash: Uint8Array, sha256: Digest) {
     this.#key = key;
     this.#infohash = infohash;
+    this.#sha256 = sha256;
     this.#prefix = concatBytes([CONTEXT, infohash]);
   }
 
   /** Takes the 32 bytes of the transport file. Rejects with `bad_transport_file` when they are not a key. */
-  static async create(publicKey: Uint8Array, infohash: Uint8Array): Promise<CryptoVerifier> {
+  static async create(publicKey: Uint8Array, infohash: Uint8Array, sha256: Digest): Promise<CryptoVerifier> {
     try {
       const bytes = publicKey as Uint8Array<ArrayBuffer>;
-      return new CryptoVerifier(await crypto.subtle.importKey("raw", bytes, ALGORITHM, false, ["verify"]), infohash);
+      const key = await crypto.subtle.importKey("raw", bytes, ALGORITHM, false, ["verify"]);
+      return new CryptoVerifier(key, infohash, sha256);
     } catch (error) {
       throw new MillraceError("bad_transport_file", "the broadcast's public key is not a key", { cause: error });
     }
@@ -125,7 +126,7 @@ export class CryptoVerifier implements LiveVerifier {
   }
 
   block(data: Uint8Array, hash: Uint8Array, done: (genuine: boolean) => void): void {
-    hashBlock(data).then((actual) => done(equalBytes(actual, hash)), () => done(false));
+    hashBlock(data, this.#sha256).then((actual) => done(equalBytes(actual, hash)), () => done(false));
   }
 
   /** Whether `signature` is that of `HeaderSigner.signSource`. */

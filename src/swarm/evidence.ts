@@ -2,7 +2,7 @@
  * Finds the liars. When a piece made of several peers' blocks fails its hash, the digest of every block is kept with
  * its sender. When a good copy of the piece arrives, every sender of a block that differs from it is a liar.
  */
-import type { Sha1 } from "../ports.ts";
+import type { Digest } from "../ports.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 
 /** Failed attempts remembered: with more pieces than this in doubt at once, bans will follow anyway. */
@@ -21,7 +21,7 @@ interface Attempt {
 }
 
 /** Digest of each block of a piece, in order. */
-export async function blockDigests(piece: Uint8Array, sha1: Sha1): Promise<string[]> {
+export async function blockDigests(piece: Uint8Array, sha1: Digest): Promise<string[]> {
   const jobs: Promise<Uint8Array>[] = [];
   for (let at = 0; at < piece.length; at += BLOCK_BYTES) jobs.push(sha1(piece.subarray(at, at + BLOCK_BYTES)));
   return (await Promise.all(jobs)).map((digest) => String.fromCharCode(...digest));

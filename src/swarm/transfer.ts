@@ -3,7 +3,7 @@
  * web seeds only by number; the swarm maps numbers to connections.
  */
 import { MillraceError } from "../errors.ts";
-import type { Clock, Sha1, Timer } from "../ports.ts";
+import type { Clock, Digest, Timer } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
 import type { Metainfo } from "../metainfo/types.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
@@ -37,7 +37,7 @@ export interface TransferOptions {
   readonly store: PieceStore;
   readonly clock: Clock;
   readonly buffers: BufferSource;
-  readonly sha1: Sha1;
+  readonly sha1: Digest;
   readonly createScheduler: SchedulerFactory;
   readonly sources: Sources;
   readonly events: TransferEvents;

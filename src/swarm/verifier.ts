@@ -3,7 +3,7 @@
  * sender is convicted at once. With several senders, the piece is fetched once more, each block from another peer, and
  * both copies are compared (`cross-check.ts`). If that leaves doubt, the senders are asked one by one (`retrial.ts`).
  */
-import type { Clock, Sha1 } from "../ports.ts";
+import type { Clock, Digest } from "../ports.ts";
 import type { Assembly, BufferSource } from "./assembly.ts";
 import { AwaitedVerdicts } from "./awaited-verdicts.ts";
 import { type Copy, mixtures } from "./cross-check.ts";
@@ -55,7 +55,7 @@ export interface VerifierParts {
   /** SHA-1 of piece i at [20·i, 20·i+20). */
   readonly hashes: Uint8Array;
   readonly clock: Clock;
-  readonly sha1: Sha1;
+  readonly sha1: Digest;
   readonly buffers: BufferSource;
   readonly bank: PieceBank;
   readonly sources: Sources;

@@ -9,6 +9,7 @@ import type { LiveSwarmManager } from "../../src/live/swarm/live-swarms.ts";
 import { MemoryFiles } from "../storage/memory-files.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 import { until } from "../support/until.ts";
+import { sha256 } from "../../platform/shared/digests.ts";
 
 const log = { log() {}, child: () => log };
 const VIEWER = { host: "192.0.2.1", port: 4000 };
@@ -44,7 +45,7 @@ function setUp() {
       return { swarm: { peers, node: { publish() {} } }, release: () => leases-- };
     },
   } as unknown as LiveSwarmManager;
-  return { parts: { clock, files, log, swarms }, clock, files, leases: () => leases };
+  return { parts: { clock, files, log, sha256, swarms }, clock, files, leases: () => leases };
 }
 
 test("Broadcast.close() waits for addresses of viewers that are being written", async () => {

@@ -14,6 +14,7 @@ import {
 import { createLiveKey, CryptoVerifier, hashBlock, hashBlocks, HeaderSigner } from "../../src/live/signer.ts";
 import { TokenBucket } from "../../src/live/node/token-bucket.ts";
 import { seeded } from "../metainfo/support.ts";
+import { sha256 } from "../../platform/shared/digests.ts";
 
 const INFOHASH = new Uint8Array(20).fill(9);
 const PIECE = new Uint8Array(40_000).map((_, i) => (i * 7) ^ (i >> 9));
@@ -27,10 +28,10 @@ async function signed(changes: Partial<UnsignedHeader> = {}) {
     timestampMs: 1_800_000_000_123,
     flags: FLAG_RANDOM_ACCESS,
     lengthBytes: PIECE.length,
-    hashes: await hashBlocks(PIECE),
+    hashes: await hashBlocks(PIECE, sha256),
     ...changes,
   });
-  return { key, header, verifier: await CryptoVerifier.create(key.publicKey, INFOHASH) };
+  return { key, header, verifier: await CryptoVerifier.create(key.publicKey, INFOHASH, sha256) };
 }
 
 const genuine = (ask: (done: (yes: boolean) => void) => void) => new Promise<boolean>(ask);
@@ -65,7 +66,7 @@ test("CryptoVerifier accepts the broadcaster's headers and blocks only", async (
 
 test("CryptoVerifier rejects a header of another stream signed by the same key", async () => {
   const { key, header } = await signed();
-  const elsewhere = await CryptoVerifier.create(key.publicKey, new Uint8Array(20));
+  const elsewhere = await CryptoVerifier.create(key.publicKey, new Uint8Array(20), sha256);
   assert(!await genuine((done) => elsewhere.header(header, done)));
 });
 
@@ -109,7 +110,7 @@ test("HeaderSigner and CryptoVerifier reject damaged keys", async () => {
     "corrupt",
   );
   assertEquals(
-    (await assertRejects(() => CryptoVerifier.create(new Uint8Array(9), INFOHASH), MillraceError)).code,
+    (await assertRejects(() => CryptoVerifier.create(new Uint8Array(9), INFOHASH, sha256), MillraceError)).code,
     "bad_transport_file",
   );
 });
@@ -127,8 +128,11 @@ test("blockLength() cuts the last block short", () => {
 });
 
 test("hashBlock() is the first 20 bytes of SHA-256", async () => {
-  assertEquals(toHex(await hashBlock(new TextEncoder().encode("abc"))), "ba7816bf8f01cfea414140de5dae2223b00361a3");
-  assertNotEquals(toHex(await hashBlock(new Uint8Array(1))), toHex(await hashBlock(new Uint8Array(2))));
+  assertEquals(
+    toHex(await hashBlock(new TextEncoder().encode("abc"), sha256)),
+    "ba7816bf8f01cfea414140de5dae2223b00361a3",
+  );
+  assertNotEquals(toHex(await hashBlock(new Uint8Array(1), sha256)), toHex(await hashBlock(new Uint8Array(2), sha256)));
 });
 
 test("decodeHeader() survives random bytes", async () => {

@@ -123,7 +123,13 @@ export class LiveLab {
   ): Promise<{ broadcast: Broadcast; input: LoopInput; swarm: LiveSwarm }> {
     const input = new LoopInput();
     const broadcast = await startBroadcast(
-      { files: this.ports.files, log: this.ports.log, clock: this.ports.clock, swarms: at.live },
+      {
+        files: this.ports.files,
+        sha256: this.ports.sha256,
+        log: this.ports.log,
+        clock: this.ports.clock,
+        swarms: at.live,
+      },
       { input, name: "Test", directory: null, bytesPerS: RATE, ...options },
     );
     this.#closers.push(() => broadcast.close());

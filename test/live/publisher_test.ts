@@ -18,6 +18,7 @@ import { createLiveKey, CryptoVerifier, HeaderSigner } from "../../src/live/sign
 import type { FilePort } from "../../src/ports.ts";
 import { MemoryFiles } from "../storage/memory-files.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { sha256 } from "../../platform/shared/digests.ts";
 
 const INFOHASH = new Uint8Array(20).fill(5);
 const TS = new Uint8Array(readFileSync(new URL("../fixtures/ts-188.ts", import.meta.url)));
@@ -29,12 +30,13 @@ async function newState(): Promise<BroadcastState> {
 
 test("Publisher makes signed pieces that verify and hold the source's bytes", async () => {
   const state = await newState();
-  const verifier = await CryptoVerifier.create(state.publicKey, INFOHASH);
+  const verifier = await CryptoVerifier.create(state.publicKey, INFOHASH, sha256);
   const pieces: SignedPiece[] = [];
   const clock = new FakeClock();
   const publisher = new Publisher({
     clock,
     signer: await HeaderSigner.create(state.privateKey, INFOHASH),
+    sha256,
     sequence: new SequenceAllocator(state, () => Promise.resolve()),
     pieceLengthBytes: 65536,
     continues: true,
@@ -66,6 +68,7 @@ test("Publisher keeps capture times growing when the wall clock is set back", as
   const publisher = new Publisher({
     clock,
     signer: await HeaderSigner.create(state.privateKey, INFOHASH),
+    sha256,
     sequence: new SequenceAllocator(state, () => Promise.resolve()),
     pieceLengthBytes: 16384,
     continues: true,
@@ -82,6 +85,7 @@ test("Publisher marks what follows a lost source as a discontinuity and goes on"
   const publisher = new Publisher({
     clock: new FakeClock(),
     signer: await HeaderSigner.create(state.privateKey, INFOHASH),
+    sha256,
     sequence: new SequenceAllocator(state, () => Promise.resolve()),
     pieceLengthBytes: 32768,
     continues: true,
@@ -167,6 +171,7 @@ test("Publisher goes on above all it has stamped when it is killed and its wall 
     const publisher = new Publisher({
       clock,
       signer: await HeaderSigner.create(saved.privateKey, INFOHASH),
+      sha256,
       sequence: new SequenceAllocator(saved, (state) => Promise.resolve(void (saved = state))),
       pieceLengthBytes: 16384,
       continues: false,

@@ -9,6 +9,7 @@ import { decodeLiveMessage, encodeLiveMessage, type LiveMessage, windowHas } fro
 import { CryptoVerifier, hashBlocks, HeaderSigner } from "../../src/live/signer.ts";
 import { contentId, transportRecordOf } from "../../src/metainfo/content-id.ts";
 import { createLiveTransportFile } from "../../src/metainfo/live.ts";
+import { sha256 } from "../../platform/shared/digests.ts";
 
 const page = readFileSync(new URL("../../src/live/README.md", import.meta.url), "utf8");
 
@@ -52,11 +53,11 @@ test("HeaderSigner.sign() gives the page's header, and CryptoVerifier.header() a
     timestampMs: 1_700_000_123_456,
     flags: FLAG_RANDOM_ACCESS,
     lengthBytes: piece.length,
-    hashes: await hashBlocks(piece),
+    hashes: await hashBlocks(piece, sha256),
   });
   const onPage = bytesOf("header");
   assertEquals(toHex(signed.bytes), toHex(onPage));
-  const verifier = await CryptoVerifier.create(metainfo.publicKey, metainfo.infohash);
+  const verifier = await CryptoVerifier.create(metainfo.publicKey, metainfo.infohash, sha256);
   const genuine = (bytes: Uint8Array) =>
     new Promise<boolean>((resolve) => verifier.header(decodeHeader(bytes, metainfo.pieceLengthBytes), resolve));
   assertEquals(await genuine(onPage), true);

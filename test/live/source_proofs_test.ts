@@ -8,6 +8,7 @@ import type { LiveSession } from "../../src/live/swarm/live-session.ts";
 import { SourceProofs } from "../../src/live/swarm/source-proofs.ts";
 import { until } from "../support/until.ts";
 import { ScriptedLink } from "./support.ts";
+import { sha256 } from "../../platform/shared/digests.ts";
 
 const INFOHASH = new Uint8Array(20).fill(9);
 const idOf = (n: number) => new Uint8Array(20).fill(n);
@@ -28,7 +29,7 @@ function sessionWith(peerId: Uint8Array): { session: LiveSession; sent: Uint8Arr
 async function keys(infohash = INFOHASH) {
   const key = await createLiveKey();
   const signer = await HeaderSigner.create(key.privateKey, infohash);
-  return { signer, verifier: await CryptoVerifier.create(key.publicKey, infohash) };
+  return { signer, verifier: await CryptoVerifier.create(key.publicKey, infohash, sha256) };
 }
 
 /** The proofs of the viewer, how often one was examined, and the sessions that were believed. */
@@ -102,7 +103,7 @@ test("SourceProofs of a viewer sends no proof", () => {
 test("HeaderSigner.signSource() makes no signature that proves another stream's broadcaster", async () => {
   const key = await createLiveKey();
   const elsewhere = await HeaderSigner.create(key.privateKey, OTHER);
-  const verifier = await CryptoVerifier.create(key.publicKey, INFOHASH);
+  const verifier = await CryptoVerifier.create(key.publicKey, INFOHASH, sha256);
   assertEquals(await verifier.source(await elsewhere.signSource(VIEWER, SOURCE), VIEWER, SOURCE), false);
 });
 

@@ -14,6 +14,7 @@ import { LiveLab, type LiveNodeLab, RATE, type Viewer } from "../live/live-lab.t
 import { until } from "../support/until.ts";
 import { rawHandshake, uint32 } from "../wire/support/links.ts";
 import { assertIdentical } from "./live-support.ts";
+import { sha256 } from "../../platform/shared/digests.ts";
 
 interface Scene {
   readonly lab: LiveLab;
@@ -114,7 +115,7 @@ test("a replayed stream that has ended is not joined, and left for the true one"
     const signer = await HeaderSigner.create(key.privateKey, metainfo.infohash);
     const data = new Uint8Array(65536).fill(0x47);
     const header = async (seq: number, timestampMs: number, epoch: number) => {
-      const hashes = await hashBlocks(data);
+      const hashes = await hashBlocks(data, sha256);
       return await signer.sign({ epoch, seq, timestampMs, flags: 1, lengthBytes: data.length, hashes });
     };
     const old = await Promise.all([0, 1, 2].map((seq) => header(seq, Date.now() - 60_000 + 500 * seq, 1)));

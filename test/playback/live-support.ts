@@ -13,6 +13,7 @@ import { createLiveTransportFile, type LiveMetainfo } from "../../src/metainfo/l
 import { FakeClock } from "../support/fake-clock.ts";
 import { clip } from "../support/fixtures.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
+import { sha256 } from "../../platform/shared/digests.ts";
 
 /** Source data comes in steps of this, ms. */
 const STEP_MS = 100;
@@ -91,6 +92,7 @@ export class Studio implements LiveSource {
     this.publisher = new Publisher({
       clock: parts.clock,
       signer: parts.signer,
+      sha256,
       sequence: parts.sequence,
       pieceLengthBytes: parts.metainfo.pieceLengthBytes,
       continues: true,
@@ -115,7 +117,7 @@ export class Studio implements LiveSource {
       clock: options.clock ?? new FakeClock(),
       metainfo,
       transportFile: bytes,
-      verifier: await CryptoVerifier.create(key.publicKey, metainfo.infohash),
+      verifier: await CryptoVerifier.create(key.publicKey, metainfo.infohash, sha256),
       signer: await HeaderSigner.create(key.privateKey, metainfo.infohash),
       sequence: new SequenceAllocator({ ...key, epoch: 1, nextSeq: 0, timestampMs: 0 }, () => Promise.resolve()),
       media: new EndlessClip(options.clip, options.durationS),

@@ -77,14 +77,17 @@ export class TsSplicer {
     return this.push(concatBytes(point.tables));
   }
 
-  /** Takes whole packets of the stretch, in order; returns the packets to send for them. */
+  /** Takes whole packets of the stretch, in order, and their memory; returns the packets to send for them. */
   push(packets: Uint8Array): Uint8Array {
-    const out = new Uint8Array(packets.length + this.#marked.size * PACKET_BYTES);
+    // Without marks nothing is inserted: the output fits where the packets are.
+    const isInPlace = this.#marked.size === 0;
+    const out = isInPlace ? packets : new Uint8Array(packets.length + this.#marked.size * PACKET_BYTES);
     let filled = 0;
     /** Packets that change only in their counters are copied together. */
     let from = 0;
     const copy = (to: number) => {
-      if (to > from) out.set(packets.subarray(from, to), filled);
+      if (to > from && !isInPlace) out.set(packets.subarray(from, to), filled);
+      else if (filled !== from) out.copyWithin(filled, from, to);
       for (let at = from; at < to; at += PACKET_BYTES, filled += PACKET_BYTES) this.#renumber(out, filled);
     };
     let at = 0;

@@ -32,6 +32,9 @@ export interface PacketNews {
   readonly tablePid: number | null;
 }
 
+/** Of most packets; nearly all of them come this way, so it is made once. */
+const NO_NEWS: PacketNews = { accessPoint: null, tablePid: null };
+
 /** Examines every packet of a stream in order. */
 export class TsWatch {
   readonly #tables = new Map<number, Table>([[PAT_PID, newTable()]]);
@@ -65,14 +68,14 @@ export class TsWatch {
   /** Examines the packet at `bytes[at]`. */
   push(bytes: Uint8Array, at: number): PacketNews {
     const packet = this.#count++;
-    if (unusable(bytes, at)) return { accessPoint: null, tablePid: null };
+    if (unusable(bytes, at)) return NO_NEWS;
     const pid = pidOf(bytes, at);
     const table = this.#tables.get(pid);
     if (table !== undefined) {
       this.#readTable(pid, table, bytes, at);
       return { accessPoint: null, tablePid: pid };
     }
-    if (pid !== this.#mainPid || this.#finder === null) return { accessPoint: null, tablePid: null };
+    if (pid !== this.#mainPid || this.#finder === null) return NO_NEWS;
     const isStart = startsUnit(bytes, at) && isRandomAccess(bytes, at) && hasPayload(bytes, at);
     const found = this.#finder.push(bytes, at, packet);
     return { accessPoint: isStart ? packet : found?.packet ?? null, tablePid: null };

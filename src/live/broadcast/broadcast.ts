@@ -1,7 +1,7 @@
 /** A broadcaster: turns its input into signed pieces for a swarm, and continues after a restart. */
 import { deadline, withSignal } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
-import type { FilePort, Logger, Timer } from "../../ports.ts";
+import type { Digest, FilePort, Logger, Timer } from "../../ports.ts";
 import { contentId } from "../../metainfo/content-id.ts";
 import { createLiveTransportFile, liveMagnet, type LiveMetainfo } from "../../metainfo/live.ts";
 import { probeBitrate } from "./bitrate-probe.ts";
@@ -27,6 +27,7 @@ const INPUT_CLOSE_MS = 1_000;
 export interface BroadcastParts {
   readonly files: FilePort;
   readonly log: Logger;
+  readonly sha256: Digest;
   readonly swarms: LiveSwarmManager;
   readonly clock: ConstructorParameters<typeof Publisher>[0]["clock"];
   /** Called once the broadcast is closed. */
@@ -139,6 +140,7 @@ class RunningBroadcast implements Broadcast {
     this.#publisher = new Publisher({
       clock: parts.clock,
       signer: running.signer,
+      sha256: parts.sha256,
       sequence: this.#sequence,
       pieceLengthBytes: this.metainfo.pieceLengthBytes,
       continues: state.nextSeq === 0,

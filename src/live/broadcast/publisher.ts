@@ -1,5 +1,5 @@
 /** Makes signed pieces from a transport stream: cut, number, hash, sign, one after the other. */
-import type { Clock } from "../../ports.ts";
+import type { Clock, Digest } from "../../ports.ts";
 import type { SequenceAllocator } from "./broadcast-state.ts";
 import { BitrateMeter } from "./bitrate-meter.ts";
 import { CaptureClock } from "./capture-clock.ts";
@@ -17,6 +17,7 @@ export interface SignedPiece {
 export interface PublisherOptions {
   readonly clock: Clock;
   readonly signer: HeaderSigner;
+  readonly sha256: Digest;
   readonly sequence: SequenceAllocator;
   readonly pieceLengthBytes: number;
   /** False marks the first piece as a discontinuity: after a restart. */
@@ -81,10 +82,10 @@ export class Publisher {
   }
 
   async #sign(piece: CutPiece): Promise<void> {
-    const { signer, sequence, publish } = this.#options;
+    const { signer, sequence, sha256, publish } = this.#options;
     // Receivers take a time that does not grow for a replay; a fast source fills several pieces in a millisecond.
     const timestampMs = Math.max(piece.timestampMs, this.#lastTimestampMs + 1);
-    const [place, hashes] = await Promise.all([sequence.take(timestampMs), hashBlocks(piece.data)]);
+    const [place, hashes] = await Promise.all([sequence.take(timestampMs), hashBlocks(piece.data, sha256)]);
     const { flags, data } = piece;
     const header = await signer.sign({ ...place, timestampMs, flags, lengthBytes: data.length, hashes });
     this.#lastTimestampMs = timestampMs;

@@ -65,7 +65,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
     this.#context = context;
     this.metainfo = metainfo;
     this.role = role;
-    const verifier = CryptoVerifier.create(metainfo.publicKey, metainfo.infohash);
+    const verifier = CryptoVerifier.create(metainfo.publicKey, metainfo.infohash, context.ports.sha256);
     verifier.catch((error) => {
       this.#trouble = String(error);
       log.log("warn", "a broadcast cannot be verified", { infohash: metainfo.infohashHex, error: String(error) });

@@ -244,7 +244,7 @@ export class LiveStream {
     for (const { header, blocks, discontinuity } of [...earlier, ...pieces]) {
       const fromMs = this.window.newestMs;
       this.window.append(blocks, header.timestampMs);
-      this.#scan.push(concatBytes(blocks), discontinuity);
+      this.#examine(blocks, discontinuity);
       if (discontinuity && fromMs !== null && this.#feed.skippedPieces > skippedBefore) {
         for (const listener of [...this.#gapListeners]) listener({ fromMs, toMs: header.timestampMs });
       }
@@ -253,6 +253,29 @@ export class LiveStream {
     if (this.#feed.ended && !endedBefore) this.cuts.end(this.window.end);
     // Before the first header, progress is reported.
     if (pieces.length > 0 || this.#feed.ended !== endedBefore || !this.#feed.started) this.wake();
+  }
+
+  /** Examines a piece where it lies: only packets that begin in one block and end in the next are copied. */
+  #examine(blocks: readonly Uint8Array[], discontinuity: boolean): void {
+    let isFirst = discontinuity;
+    const examine = (packets: Uint8Array) => {
+      if (packets.length === 0) return;
+      this.#scan.push(packets, isFirst);
+      isFirst = false;
+    };
+    let rest: Uint8Array = new Uint8Array();
+    for (const block of blocks) {
+      const head = rest.length === 0 ? 0 : Math.min(block.length, PACKET_BYTES - rest.length);
+      if (head > 0) rest = concatBytes([rest, block.subarray(0, head)]);
+      if (rest.length === PACKET_BYTES) {
+        examine(rest);
+        rest = rest.subarray(PACKET_BYTES);
+      }
+      if (rest.length > 0) continue;
+      const end = head + Math.floor((block.length - head) / PACKET_BYTES) * PACKET_BYTES;
+      examine(block.subarray(head, end));
+      rest = block.subarray(end);
+    }
   }
 
   /**

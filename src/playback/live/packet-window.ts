@@ -128,7 +128,7 @@ export class PacketWindow implements ByteSource {
       const chunk = this.#chunks[index]!;
       const skip = Math.max(0, first - chunk.firstPacket);
       const take = Math.min(left, chunk.packetCount - skip);
-      parts.push(this.#readChunk(chunk, skip * PACKET_BYTES, take * PACKET_BYTES));
+      this.#readChunk(chunk, skip * PACKET_BYTES, take * PACKET_BYTES, parts);
       left -= take;
     }
     try {
@@ -147,18 +147,20 @@ export class PacketWindow implements ByteSource {
     return (await this.packets(first, last - first)).subarray(skip, skip + length);
   }
 
-  #readChunk(chunk: Chunk, offset: number, length: number): Uint8Array | Promise<Uint8Array> {
-    if (chunk.parts === null) return this.#files!.read(chunk.place!, offset, length);
-    const out: Uint8Array[] = [];
+  /** Appends the bytes `[offset, offset + length)` of `chunk` to `out`, in one or more parts. */
+  #readChunk(chunk: Chunk, offset: number, length: number, out: (Uint8Array | Promise<Uint8Array>)[]): void {
+    if (chunk.parts === null) return void out.push(this.#files!.read(chunk.place!, offset, length));
     let skip = offset;
     let left = length;
     for (const part of chunk.parts) {
-      const take = part.subarray(Math.min(skip, part.length), Math.min(part.length, skip + left));
+      if (left === 0) return;
+      if (skip < part.length) {
+        const take = part.subarray(skip, skip + left);
+        left -= take.length;
+        out.push(take);
+      }
       skip = Math.max(0, skip - part.length);
-      left -= take.length;
-      out.push(take);
     }
-    return out.length === 1 ? out[0]! : concatBytes(out);
   }
 
   /** Drops what is too old, and the oldest while there is too much. */

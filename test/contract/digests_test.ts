@@ -13,10 +13,19 @@ test("Ports.sha1() returns the digests of FIPS 180-4", async () => {
   for (const [text, hex] of vectors) assertEquals(toHex(await ports.sha1(new TextEncoder().encode(text))), hex);
 });
 
-test("Ports.sha1() is right for every size, also for a part of a buffer", async () => {
+test("Ports.sha256() returns the digests of FIPS 180-4", async () => {
+  const vectors: readonly (readonly [string, string])[] = [
+    ["", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"],
+    ["abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"],
+  ];
+  for (const [text, hex] of vectors) assertEquals(toHex(await ports.sha256(new TextEncoder().encode(text))), hex);
+});
+
+test("Ports.sha1() and Ports.sha256() are right for every size, also for a part of a buffer", async () => {
   const bytes = noise(5 * 1024 * 1024, 7);
   for (const size of [1, 16 * 1024, 4 * 1024 * 1024, 4 * 1024 * 1024 + 1, 5 * 1024 * 1024 - 3]) {
     const part = bytes.subarray(3, 3 + size);
     assertEquals(await ports.sha1(part), new Uint8Array(await crypto.subtle.digest("SHA-1", part.slice())));
+    assertEquals(await ports.sha256(part), new Uint8Array(await crypto.subtle.digest("SHA-256", part.slice())));
   }
 });
