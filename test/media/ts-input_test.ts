@@ -12,6 +12,7 @@ import { checkTs } from "../support/ts-check.ts";
 import { CountingSource, fixture, seeded } from "./mkv-support.ts";
 import { counterErrors, gather, never, openTs, repeatTs, segments } from "./ts-input-support.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
+import type { IndexedPresentation } from "../../src/media/types.ts";
 
 const CLIPS = [
   "ts-188.ts",
@@ -204,6 +205,29 @@ test("hls plan of a large file reads little, never changes, and its segments hol
     last = segment;
   }
   assertEquals(units, 150 * 100);
+});
+
+/** The stream with `count` null packets after each packet, as one of that much higher bit rate. */
+function stuffed(ts: Uint8Array, count: number): Uint8Array {
+  const out = new Uint8Array(ts.length * (count + 1));
+  for (let at = 0; at < out.length; at += 188) out.set([0x47, 0x1f, 0xff, 0x10], at);
+  for (let at = 0; at < ts.length; at += 188) out.set(ts.subarray(at, at + 188), at * (count + 1));
+  return out;
+}
+
+test("readSegment() finds where a segment begins with less reading once it has read a few", async () => {
+  // A random access point every second, which is half a megabyte.
+  const bytes = stuffed(repeatTs(fixture("ts-188.ts"), 10, 6 * 90_000), 24);
+  const bytesToFirst = async (presentation: IndexedPresentation) => {
+    const source = new CountingSource(new MemorySource(bytes));
+    for (let n = 4; n < presentation.hls.segments.length; n++) {
+      for await (const _ of presentation.hls.readSegment(n, source, never)) break;
+    }
+    return source.bytesRead;
+  };
+  const taught = await openTs(bytes);
+  for (let n = 0; n < 2; n++) await gather(taught.hls.readSegment(n, new MemorySource(bytes), never));
+  assertLess(await bytesToFirst(taught), 0.8 * await bytesToFirst(await openTs(bytes)));
 });
 
 test("hls plan bridges a jump of the clock by the bitrate", async () => {

@@ -8,6 +8,7 @@ import type { ByteSource } from "../../bytes/source.ts";
 import {
   fieldBytes,
   hasPayload,
+  isRandomAccess,
   PACKET_BYTES,
   payloadOf,
   pidOf,
@@ -31,6 +32,8 @@ export interface SegmentPlace {
   readonly searchEnd: number;
   /** PES of other PIDs that begin earlier than this, 90 kHz, are left out. Default null: none. */
   readonly leastPts90k?: number | null;
+  /** Called with the marked random access points of the main stream in it, in order. */
+  accessPoint?(point: { readonly packet: number; readonly pts90k: number }): void;
   /** First packet of the main stream. */
   start(): Promise<number>;
   /** First packet of the main stream in the next segment. */
@@ -121,6 +124,10 @@ export async function* readTransportSegment(
       if (pid === mainPid) {
         if (number < start || !inside) continue;
         stream.state = "open";
+        if (startsUnit(bytes, at) && isRandomAccess(bytes, at)) {
+          const pts90k = readPesHeader(payloadOf(bytes, at))?.pts90k ?? null;
+          if (pts90k !== null) place.accessPoint?.({ packet: number, pts90k });
+        }
       } else if (startsUnit(bytes, at)) {
         const isEarly = isBefore(readPesHeader(payloadOf(bytes, at))?.pts90k ?? null, place.leastPts90k ?? null);
         stream.state = !inside ? "over" : isEarly ? "before" : "open";

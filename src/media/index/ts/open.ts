@@ -21,6 +21,7 @@ import { TsAudio } from "../../transcode/ts/ts-audio.ts";
 import type { AudioEncoder } from "../../transcode/types.ts";
 import { layoutFrom, segmentAt } from "../../late-start.ts";
 import type { HlsPlan, HlsSegment, Presentation, Track, TsLayout } from "../../types.ts";
+import { AccessGrid } from "./access-grid.ts";
 import { findAccessPoint, tablesBefore } from "./access-search.ts";
 import { type CutPlan, planTransportCuts } from "./cut-plan.ts";
 import { detectPackets, type PacketFormat } from "../../../bytes/ts/packet-source.ts";
@@ -99,13 +100,14 @@ function hlsPlan(
     startMs += durationMs;
     return segment;
   });
+  const grid = new AccessGrid(plan, format.packetCount);
   // The places never change, so search each only once.
   const found = new Map<number, number>();
   const locate = async (n: number, source: ByteSource, signal: AbortSignal) => {
-    const from = plan.cuts[n]?.searchFrom;
-    if (from === undefined) return format.packetCount;
+    if (plan.cuts[n] === undefined) return format.packetCount;
     const known = found.get(n);
     if (known !== undefined) return known;
+    const from = grid.searchFrom(n);
     const where = isMainMade ? delivered.over(source) : source;
     const packet = await findAccessPoint(format, where, program.main, from, plan.anyUnit, signal);
     found.set(n, packet);
@@ -121,7 +123,8 @@ function hlsPlan(
       if (segments[n] === undefined) throw new MillraceError("not_found", `no segment ${n}`);
       const place: SegmentPlace = {
         first: n === 0,
-        searchEnd: plan.cuts[n + 1]?.searchFrom ?? format.packetCount,
+        searchEnd: grid.searchFrom(n + 1),
+        accessPoint: grid.follow(n),
         start: () => locate(n, source, signal),
         end: () => locate(n + 1, source, signal),
       };
