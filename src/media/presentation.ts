@@ -1,6 +1,6 @@
 /** Turns an index into a `Presentation`: tracks chosen, TS layout and HLS plan over the same slots. */
 import { MillraceError } from "../errors.ts";
-import { DEFAULT_SEGMENT_TARGET_MS, planCuts, segmentDurations, targetDurationS } from "./hls/plan.ts";
+import { DEFAULT_SEGMENT_TARGET_MS, firstTarget90k, planCuts, segmentDurations, targetDurationS } from "./hls/plan.ts";
 import { PACKET_BYTES } from "../bytes/ts/packet.ts";
 import { buildProgram, type Program } from "./mux/ts/program.ts";
 import { START_OFFSET_90K } from "./mux/ts/timing.ts";
@@ -15,7 +15,7 @@ import { type MediaIndex, type StreamedTimeline, timelineBytes } from "./timelin
 import type { HlsPlan, IndexedPresentation, PresentationOptions, TsLayout } from "./types.ts";
 
 /** Part of the fingerprint: raise it whenever the bytes of a layout change. */
-const MUXER_VERSION = 9;
+const MUXER_VERSION = 10;
 
 /**
  * Builds the presentation of `index`, as part of the `work` of reading it. Rejects with `unsupported_media` or
@@ -113,14 +113,16 @@ function streamedLayout(program: Program, timeline: StreamedTimeline, target90k:
   const muxer = new StreamedMuxer(program, timeline);
   const last = runs[runs.length - 1];
   const end90k = last === undefined ? 0 : last.startPts90k + last.durationPts90k;
-  const cuts = planCuts(runs.map((run) => run.startPts90k), target90k, end90k);
+  const isVideo = program.streams[program.pcrStream]!.track.kind === "video";
+  const starts90k = runs.map((run) => run.startPts90k);
+  const cuts = planCuts(starts90k, target90k, end90k, firstTarget90k(target90k, isVideo));
   const { firstPackets } = muxer;
   const segmentStarts = firstPackets === null
     ? null
     : [...cuts, runs.length].map((run) => firstPackets[run]! * PACKET_BYTES);
   return {
     sizeBytes: firstPackets === null ? null : firstPackets[runs.length]! * PACKET_BYTES,
-    starts90k: cuts.map((cut) => runs[cut]!.startPts90k),
+    starts90k: cuts.map((cut) => starts90k[cut]!),
     end90k,
     segmentStarts,
     faults: muxer.faults,

@@ -2,7 +2,7 @@
 import { PACKET_BYTES } from "../bytes/ts/packet.ts";
 import { MillraceError } from "../errors.ts";
 import type { FaultLedger } from "./faults.ts";
-import { CutPlanner, segmentTarget } from "./hls/plan.ts";
+import { CutPlanner, firstTarget90k, segmentTarget } from "./hls/plan.ts";
 import type { IndexWork } from "./index/work.ts";
 import type { Program } from "./mux/ts/program.ts";
 import { layOutSlots, sampleAt, splitCrowded } from "./mux/ts/slots.ts";
@@ -57,7 +57,9 @@ export async function layOutTables(
   const earliest90k = Math.min(...tables.map(startOf));
   const payloadBytes = tables.reduce((sum, table) => sum + table.payloadBytes, 0);
   const durationS = (end90k - earliest90k) / 90_000;
-  const cuts = await cutTable(main, segmentTarget(target90k, end90k - earliest90k), work);
+  const fullLength90k = segmentTarget(target90k, end90k - earliest90k);
+  const isVideo = program.streams[program.pcrStream]!.track.kind === "video";
+  const cuts = await cutTable(main, new CutPlanner(fullLength90k, firstTarget90k(target90k, isVideo)), work);
   const firsts90k = cuts.map((sample) => main.dts90k.at(sample));
   // Everything before the first random access point, in any track, belongs to the first slot.
   firsts90k[0] = tables.reduce((earliest, table) => Math.min(earliest, table.dts90k.at(0)), firsts90k[0] ?? 0);
@@ -84,8 +86,7 @@ export async function layOutTables(
 }
 
 /** Access units of `table` with which segments begin: random access points, chosen by presentation time. */
-async function cutTable(table: SampleTable, target90k: number, work: Pick<IndexWork, "spend">): Promise<number[]> {
-  const planner = new CutPlanner(target90k);
+async function cutTable(table: SampleTable, planner: CutPlanner, work: Pick<IndexWork, "spend">): Promise<number[]> {
   const { keyframes } = table;
   const candidates = keyframes?.length ?? table.count;
   for (let i = 0; i < candidates; i++) {

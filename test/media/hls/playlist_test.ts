@@ -1,6 +1,6 @@
 import { test } from "node:test";
-import { assertEquals } from "@std/assert";
-import { planCuts, segmentDurations, targetDurationS } from "../../../src/media/hls/plan.ts";
+import { assert, assertEquals } from "@std/assert";
+import { firstTarget90k, planCuts, segmentDurations, targetDurationS } from "../../../src/media/hls/plan.ts";
 import { renderVodPlaylist } from "../../../src/media/hls/playlist.ts";
 import type { HlsPlan } from "../../../src/media/types.ts";
 
@@ -17,6 +17,31 @@ test("planCuts() takes the candidate nearest the target, not the next one", () =
     [[], 5, 0, []],
   ];
   for (const [times, target, end, expected] of cases) assertEquals(planCuts(times, target, end), expected);
+});
+
+test("planCuts() lets segments grow from a short first one, no faster than 1.3 times the bitrate brings them", () => {
+  const everySecond = Array.from({ length: 60 }, (_, i) => i * 90_000);
+  const starts = planCuts(everySecond, 5 * 90_000, 60 * 90_000, firstTarget90k(5 * 90_000, true));
+  assertEquals(starts, [0, 2, 4, 7, 11, 16, 21, 26, 31, 36, 41, 46, 51, 56]);
+  const everyTwoSeconds = Array.from({ length: 12 }, (_, i) => i * 180_000);
+  const sparse = planCuts(everyTwoSeconds, 5 * 90_000, 24 * 90_000, firstTarget90k(5 * 90_000, true));
+  assertEquals(sparse, [0, 1, 2, 3, 5, 7, 9, 11]);
+  // A player that plays once it has the first segment: each next one arrives in time, or a quarter of a second later.
+  for (const [cuts, lengthS] of [[starts, 1], [sparse, 2]] as const) {
+    const ends = cuts.slice(1).map((cut) => cut * lengthS);
+    for (const [i, endS] of ends.slice(1).entries()) {
+      const waitS = endS / 1.3 - (ends[0]! / 1.3 + ends[i]!);
+      assert(waitS < 0.25, `it waits for ${waitS} s at ${ends[i]} s`);
+    }
+  }
+});
+
+test("firstTarget90k() is two seconds for films, never more than the target, and leaves sound alone", () => {
+  assertEquals([firstTarget90k(450_000, true), firstTarget90k(90_000, true), firstTarget90k(450_000, false)], [
+    180_000,
+    90_000,
+    450_000,
+  ]);
 });
 
 test("segmentDurations() ends the last segment at the end", () => {
