@@ -6,7 +6,7 @@
 import type { ByteLender, ByteSource } from "../../../bytes/source.ts";
 
 /** A read that would be shorter than this part (1/n) of a whole one continues to the next multiple. */
-const SHORT_READ = 4;
+const SHORT_READ = 32;
 /** After the expected end, reads have this part (1/n) of a whole one: usually only a header is needed there. */
 const TAIL_READ = 8;
 

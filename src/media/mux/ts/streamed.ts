@@ -3,6 +3,7 @@ import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
 import { type ByteSource, lenderFor } from "../../../bytes/source.ts";
 import { isTurnDue, turnWhenDue } from "../../../bytes/turn.ts";
 import { END_SLACK_90K, FaultLedger } from "../../faults.ts";
+import { ReadAhead } from "../../source/read-ahead.ts";
 import type { StreamedTimeline } from "../../timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { PacketSink } from "./chunks.ts";
@@ -106,9 +107,11 @@ export class StreamedMuxer {
     buffers?: ChunkBuffers,
   ): AsyncGenerator<Uint8Array> {
     const reading = this.#timeline.open?.() ?? null;
+    const ahead = ReadAhead.of(source, signal);
     try {
-      yield* this.#readBy(reading ?? this.#timeline, first, end, source, signal, buffers);
+      yield* this.#readBy(reading ?? this.#timeline, first, end, ahead ?? source, signal, buffers);
     } finally {
+      ahead?.close();
       reading?.close();
     }
   }
