@@ -8,7 +8,7 @@ import { liveScenarios } from "../test/simulation/live-scenarios.ts";
 import { type LiveResult, simulateLive } from "../test/simulation/live-sim.ts";
 
 const COLUMNS = ["viewers", "lag p50", "lag p95", "given p95", "continuity", "by viewers", "twice", "msgs/s", "KB/s"];
-const MORE_COLUMNS = ["join p50", "join p95", "never", "bad bytes", "back p95", "gap p95", "cpu ms"];
+const MORE_COLUMNS = ["join p50", "join p95", "never", "bad bytes", "back p95", "gap p95", "minute", "later", "cpu ms"];
 
 const NUMBER_FLAGS = { "--peers": "peers", "--seed": "seed", "--seconds": "seconds" } as const;
 
@@ -37,6 +37,7 @@ export function simulateLiveFrom(args: readonly string[]): void {
   console.log(
     "given: how far the newest that players were given is behind the capture, where lag is that of what they show;",
   );
+  console.log("minute, later: continuity of those who stay, in the minute after others vanish, and from then on;");
   console.log("cpu: CPU time of one viewer per second of broadcast.");
 }
 
@@ -69,12 +70,14 @@ function cells(result: LiveResult, cpuMs: number): readonly unknown[] {
     result.badBytesDelivered,
     seconds(result.recoveryP95S),
     seconds(result.gapP95S),
+    percent(result.aftermathContinuity),
+    percent(result.laterContinuity),
     cpuMs.toFixed(2),
   ];
 }
 
-function percent(value: number): string {
-  return `${(100 * value).toFixed(2)} %`;
+function percent(value: number | null): string {
+  return value === null ? "–" : `${(100 * value).toFixed(2)} %`;
 }
 
 function seconds(value: number | null): string {

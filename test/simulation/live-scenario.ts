@@ -83,6 +83,9 @@ export interface LiveResult {
   readonly recoveryP95S: number | null;
   /** Longest standstill of those who stay after the silent death of others, s; null without one. */
   readonly gapP95S: number | null;
+  /** Continuity of those who stay, in the minute after the silent death of others, and from then on; null without one. */
+  readonly aftermathContinuity: number | null;
+  readonly laterContinuity: number | null;
   readonly shed: number;
   /** How long viewers were there, all together, s. */
   readonly viewerSeconds: number;

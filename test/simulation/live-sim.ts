@@ -3,6 +3,7 @@ import { FLAG_DISCONTINUITY, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts
 import { RESERVED_PIECES } from "../../src/live/broadcast/broadcast-state.ts";
 import type { LiveFeed } from "../../src/live/node/feed.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
+import { continuityOf, type Played } from "./live-played.ts";
 import { seededRandom } from "./event-queue.ts";
 import { EventWheel } from "./event-wheel.ts";
 import { Dealing } from "./live-dealing.ts";
@@ -25,6 +26,8 @@ const NEVER_MS = 10_000;
 /** A neighbour that takes nothing of what is pushed to it is dropped after this, and any that says nothing after that, ms. */
 const STALLED_MS = 5000;
 const SILENT_MS = 35_000;
+/** What is lost after a silent death is counted over this time, and from its end on, ms. */
+const AFTERMATH_MS = 60_000;
 
 interface Viewer {
   readonly host: SimHost;
@@ -39,6 +42,9 @@ interface Viewer {
   givenMs: number;
   /** Numbers among those skipped that the source never used. */
   unusedSkipped: number;
+  /** What it had played when others died silently, and a minute after; null before that, and without. */
+  atDeath: Played | null;
+  minuteLater: Played | null;
 }
 
 /** Runs a scenario; the same seed gives the same figures everywhere. */
@@ -121,6 +127,10 @@ export class LiveSimulation {
     if (silentDeath !== undefined) {
       this.#queue.at(silentDeath.atS * 1000, () => {
         for (const viewer of this.#doomed(silentDeath.share)) this.#vanish(viewer);
+        for (const viewer of this.#viewers) viewer.atDeath = this.#played(viewer);
+      });
+      this.#queue.at(silentDeath.atS * 1000 + AFTERMATH_MS, () => {
+        for (const viewer of this.#viewers) if (viewer.atDeath !== null) viewer.minuteLater = this.#played(viewer);
       });
     }
     for (let ms = fromMs + arriveS * 1000 + 8000; ms <= durationS * 1000; ms += 1000) {
@@ -194,6 +204,8 @@ export class LiveSimulation {
       lastSeq: -1,
       givenMs: -Infinity,
       unusedSkipped: 0,
+      atDeath: null,
+      minuteLater: null,
     };
     this.#viewers.push(viewer);
     host.onPiece = () => this.#play(viewer);
@@ -309,12 +321,24 @@ export class LiveSimulation {
     }
   }
 
+  /** The feed counts a standstill when it is over: one that goes on is added. */
+  #played({ feed, unusedSkipped, host, givenMs }: Viewer): Played {
+    const isPlaying = host.alive && feed.started && !this.#away;
+    const overdueMs = isPlaying ? Math.max(0, -feed.lagMs(givenMs, this.#queue.nowMs)!) : 0;
+    const stalled = (feed.stalledMs + overdueMs) / (PIECE_BYTES / this.#bytesPerS * 1000);
+    return { delivered: feed.deliveredPieces, lost: feed.skippedPieces - unusedSkipped + stalled };
+  }
+
+  /** The longest standstill since the silent death of others, be it one that goes on, ms. */
+  #longestGapMs({ gapMs, playedMs }: Viewer): number {
+    return Math.max(gapMs, this.#queue.nowMs - playedMs);
+  }
+
   #result(): LiveResult {
     const all = [...this.#viewers, ...this.#left].filter(({ host }) => isHonest(host));
     const sum = (of: (viewer: Viewer) => number) => all.reduce((total, viewer) => total + of(viewer), 0);
-    const delivered = sum(({ feed }) => feed.deliveredPieces);
-    const skipped = sum(({ feed, unusedSkipped }) => feed.skippedPieces - unusedSkipped);
-    const stalled = sum(({ feed }) => feed.stalledMs) / (PIECE_BYTES / this.#bytesPerS * 1000);
+    const delivered = sum((viewer) => this.#played(viewer).delivered);
+    const lost = sum((viewer) => this.#played(viewer).lost);
     const fromSource = sum(({ host }) => host.node.counters.fromSourceBytes);
     const fromViewers = sum(({ host }) => host.node.counters.fromViewersBytes);
     const received = fromSource + fromViewers;
@@ -336,7 +360,7 @@ export class LiveSimulation {
       lagP95S: percentile(this.#lags, 0.95) / 1000,
       givenLagP50S: percentile(this.#givenLags, 0.5) / 1000,
       givenLagP95S: percentile(this.#givenLags, 0.95) / 1000,
-      continuity: delivered / (delivered + skipped + stalled),
+      continuity: delivered / (delivered + lost),
       viewerShare: fromViewers / received,
       duplicateShare: sum(({ host }) => host.node.counters.duplicateBytes) / received,
       joinP50S: percentile(joins, 0.5) / 1000,
@@ -348,7 +372,9 @@ export class LiveSimulation {
       recoveryP95S: recoveries.length === 0 ? null : percentile(recoveries, 0.95) / 1000,
       gapP95S: this.#scenario.silentDeath === undefined
         ? null
-        : percentile(this.#viewers.map(({ gapMs }) => gapMs), 0.95) / 1000,
+        : percentile(this.#viewers.map((viewer) => this.#longestGapMs(viewer)), 0.95) / 1000,
+      aftermathContinuity: continuityOf(this.#viewers.map((viewer) => [viewer.atDeath, viewer.minuteLater])),
+      laterContinuity: continuityOf(this.#viewers.map((viewer) => [viewer.minuteLater, this.#played(viewer)])),
       viewerSeconds: viewerS,
       shed: sum(({ host }) => host.node.uploader.shedCount),
     };
