@@ -74,6 +74,20 @@ test("StreamRate.bytesPerS rises within seconds after a slate, and falls only wi
   near(stream.rate.bytesPerS, 18_000);
 });
 
+test("StreamRate.bytesPerS takes a rise for what it is within a second when no keyframe could be the cause", () => {
+  const stream = new Stream(18_000);
+  stream.run(40, 500, { lengthBytes: 9000 });
+  stream.run(4, 250);
+  near(stream.rate.bytesPerS, 4 * LENGTH);
+});
+
+test("StreamRate.bytesPerS does not take a second with a keyframe for the rate of the stream", () => {
+  const stream = new Stream(4 * LENGTH);
+  stream.run(40, 250);
+  stream.run(6, 125);
+  assert(stream.rate.bytesPerS < 5.5 * LENGTH, `${stream.rate.bytesPerS / LENGTH}`);
+});
+
 test("StreamRate.bytesPerS counts pieces whose headers are missing, and no time in which the source was away", () => {
   const stream = new Stream(1000);
   stream.run(20, 250, { lost: (piece) => piece % 3 === 1 });

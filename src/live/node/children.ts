@@ -233,7 +233,9 @@ export class Children {
         count--;
       }
       if (mask === 0) continue;
-      this.#giveNotice(peer, mask, nowMs);
+      // What waits this long is shed: notice would only keep the other children waiting.
+      if (this.#uploader.pushDelayMs > POLICY.shedAfterMs) this.drop(peer, mask);
+      else this.#giveNotice(peer, mask, nowMs);
       dropped.push([peer, mask]);
     }
     return dropped;

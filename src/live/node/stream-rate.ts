@@ -13,6 +13,12 @@ const LEAST_SPAN_MS = 500;
  * larger than the mean, but the end of a slate makes it larger still. A falling rate shows only over the whole window.
  */
 const RISES = [{ spanMs: 750, share: 0.6 }, { spanMs: 2000, share: 0.8 }, { spanMs: 4000, share: 1 }] as const;
+/**
+ * A stretch with more than this many times the rate of the whole window counts in full. Keyframes seldom make that much, but
+ * the end of a slate does. When 0.6 of it counted, a source took three seconds more to see that its line
+ * carries a sixth of its children, and blocks waited for five.
+ */
+const LEAP = 3;
 /** The rate is computed again once this much more of the stream is known, ms. */
 const RENEW_MS = 250;
 /** Differences below this share are ignored: places in the trees depend on the rate, and must not swing with it. */
@@ -81,18 +87,23 @@ export class StreamRate {
         bytes += header.lengthBytes;
         known++;
         const rise = RISES[stretches.length];
-        if (rise !== undefined && ms >= rise.spanMs) stretches.push(stretch(rise.share * pieces, ms, bytes / known));
+        if (rise !== undefined && ms >= rise.spanMs) stretches.push(stretch(pieces, ms, bytes / known));
       }
       next = header;
     }
     if (ms < LEAST_SPAN_MS || bytes === 0) return null;
     const whole = stretch(pieces, ms, bytes / known);
-    return stretches.reduce((most, one) => (one.bytesPerMs > most.bytesPerMs ? one : most), whole);
+    return stretches.map((one, i) => (one.bytesPerMs > LEAP * whole.bytesPerMs ? one : scaled(one, RISES[i]!.share)))
+      .reduce((most, one) => (one.bytesPerMs > most.bytesPerMs ? one : most), whole);
   }
 }
 
 function stretch(pieces: number, ms: number, meanBytes: number): Stretch {
   return { bytesPerMs: pieces * meanBytes / ms, piecesPerMs: pieces / ms };
+}
+
+function scaled({ bytesPerMs, piecesPerMs }: Stretch, share: number): Stretch {
+  return { bytesPerMs: share * bytesPerMs, piecesPerMs: share * piecesPerMs };
 }
 
 function steady(before: number, now: number): number {
