@@ -2,6 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { decodeLiveMessage, encodeLiveMessage } from "../../src/live/messages.ts";
 import { Flight } from "../../src/live/node/flight.ts";
+import { LinkFlight } from "../../src/live/node/link-flight.ts";
 import { type LiveLink, LivePeer } from "../../src/live/node/live-peer.ts";
 import { seededRandom } from "../simulation/event-queue.ts";
 import { EventWheel } from "../simulation/event-wheel.ts";
@@ -13,6 +14,7 @@ const BLOCK = 16_384;
 class Rig {
   readonly queue = new EventWheel();
   readonly flight: Flight;
+  readonly #line: SimLine;
   readonly peers: LivePeer[];
   /** Neighbours that take nothing. */
   readonly dead = new Set<LivePeer>();
@@ -21,6 +23,7 @@ class Rig {
   /** Longest time that a block was recently under way, less its way, ms. */
   waitedMs = 0;
   #next = 0;
+  #wants: number;
   #isAsleep = false;
 
   /** `rate`: bytes a second that the line carries; `wants`: what there is to send, bytes a second. */
@@ -40,14 +43,15 @@ class Rig {
       random: seededRandom(1),
     };
     this.flight = new Flight(options);
-    const line = new SimLine(this.queue, rate);
+    this.#wants = wants;
+    const line = this.#line = new SimLine(this.queue, rate);
     this.peers = Array.from({ length: peers }, (_, i) => this.#neighbour(line, 20 + 20 * i));
     for (const peer of this.peers) this.flight.mark(peer, 0);
     if (wants === Infinity) this.#pump(Infinity);
     else this.#feed(wants);
     const tick = () => {
       this.flight.tick(this.peers, this.queue.nowMs);
-      this.#pump(wants === Infinity ? Infinity : 0);
+      this.#pump(this.#wants === Infinity ? Infinity : 0);
       this.queue.after(100, tick);
     };
     tick();
@@ -60,6 +64,17 @@ class Rig {
       this.#pump(1);
       this.#feed(wants);
     });
+  }
+
+  /** A newcomer that is `rttMs` away connects. A second later it alone gets `wants` bytes a second. */
+  leaveAllTo(rttMs: number, wants: number): void {
+    const newcomer = this.#neighbour(this.#line, rttMs);
+    this.flight.mark(newcomer, this.queue.nowMs);
+    this.queue.run(this.queue.nowMs + 1000);
+    for (const peer of this.peers.splice(0, Infinity, newcomer)) this.flight.drop(peer);
+    this.#wants = wants;
+    this.#credit = 0;
+    this.#feed(wants);
   }
 
   #neighbour(line: SimLine, rttMs: number): LivePeer {
@@ -182,6 +197,22 @@ test("Flight is held up by a neighbour that takes nothing for no more than a mom
   assert((count() - before) * BLOCK / 2 > 450_000, `${(count() - before) * BLOCK / 2}`);
   assertEquals([rig.given.get(dead!), rig.flight.stalledMs(dead!, rig.queue.nowMs) > 3000], [givenToDead, true]);
   assert(Math.abs(rig.known / 500_000 - 1) < 0.1, `${rig.known}`);
+});
+
+test("Flight measures a neighbour again that connected while the line was busy", () => {
+  const rig = new Rig({ rate: 500_000 });
+  rig.queue.run(3000);
+  rig.leaveAllTo(60, 100_000);
+  rig.queue.run(20_000);
+  assertEquals(Math.round(rig.peers[0]!.flight.rttMs!), 60);
+});
+
+test("LinkFlight.measured() deducts no longer queue from a first PING than that was on its way", () => {
+  const link = new LinkFlight();
+  const other = 5_000_000;
+  link.measured(1000, other + 1023, 265, 1046);
+  const waitedMs = link.measured(2000, other + 2023, 0, 2046);
+  assert(waitedMs >= 0 && waitedMs <= 36, `${waitedMs}`);
 });
 
 test("Flight takes no answer for arrival that is not the echo of its own", () => {

@@ -140,7 +140,7 @@ export class Flight {
     const last = flight.marks[at]!;
     let bytes = 0;
     for (const mark of flight.marks.splice(0, at + 1)) bytes += mark.bytes;
-    const queuedMs = last.aheadBytes === 0 ? 0 : this.line.queuedMs(nowMs);
+    const queuedMs = last.aheadBytes === 0 ? null : this.line.queuedMs(nowMs);
     const waitedMs = flight.measured(last.sentMs, atMs, queuedMs, nowMs);
     this.#probe?.reached(peer, nowMs);
     if (bytes > 0) this.#arrived(peer, bytes, last, waitedMs, nowMs);
@@ -157,13 +157,17 @@ export class Flight {
     flight.marks.length = 0;
   }
 
-  /** Measures idle connections; sets aside connections on which nothing arrives, and pings them again. Once a tick. */
+  /**
+   * Measures idle connections, and those whose least times are a guess; sets aside connections on which nothing arrives,
+   * and pings them again. Once a tick.
+   */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
     this.#probe?.tick(nowMs);
     const aloneMs = Math.max(ALONE_MS, 2000 * this.line.windowBytes / this.line.bytesPerS);
     for (const peer of peers) {
       const { flight } = peer;
-      if (nowMs - flight.markedMs >= POLICY.pingIntervalMs) this.mark(peer, nowMs);
+      const isUnsure = flight.isGuessed && this.#inFlight === 0 && flight.marks.length === 0;
+      if (isUnsure || nowMs - flight.markedMs >= POLICY.pingIntervalMs) this.mark(peer, nowMs);
       if (flight.unackedBytes === 0) continue;
       const silentMs = nowMs - flight.movedMs;
       if (silentMs > STALLED_MS / 2 && nowMs - flight.markedMs > STALLED_MS / 2) this.mark(peer, nowMs);

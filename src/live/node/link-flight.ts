@@ -33,6 +33,12 @@ export class LinkFlight {
   markedMs = -Infinity;
   /** The connection is set aside: nothing arrives on it, so its payload does not count. */
   isAside = false;
+  /**
+   * The least times are a guess: our line was busy when they were measured first, and its queue was deducted. A PING that
+   * leaves while nothing is under way replaces them. If a guess that is too short stayed, everything on this connection
+   * would seem to wait, and the line would be taken for slower and slower while only this connection carries something.
+   */
+  isGuessed = false;
   #baseMs: number | null = null;
   #nextBaseMs: number | null = null;
   #baseFromMs = 0;
@@ -46,19 +52,27 @@ export class LinkFlight {
 
   /**
    * A PING sent at `sentMs` came back. `atMs`: when it arrived, by the other's clock, modulo 2^32; null when that is not told.
-   * `queuedMs`: how long it waited for our own line, as far as other connections show: one that begins while the line is busy
-   * would take our queue for a part of the way. Returns how long it waited. Without `atMs` that is what the
-   * round trip exceeds the least one by, be it for the other's line.
+   * `queuedMs`: how long it waited for our own line, as far as other connections show; null when nothing was under way. One
+   * that begins while the line is busy would take our queue for a part of the way. Returns how long it waited. Without
+   * `atMs` that is what the round trip exceeds the least one by, be it for the other's line.
    */
-  measured(sentMs: number, atMs: number | null, queuedMs: number, nowMs: number): number {
+  measured(sentMs: number, atMs: number | null, queuedMs: number | null, nowMs: number): number {
+    const tripMs = nowMs - sentMs;
     const isFirst = this.#baseMs === null;
-    const rttMs = Math.max(LEAST_RTT_MS, nowMs - sentMs - (isFirst ? queuedMs : 0));
-    const wayMs = atMs === null ? null : (atMs - Math.floor(sentMs)) | 0;
-    const isFirstWay = this.#ways.least === null;
-    this.#renew(rttMs, nowMs);
-    if (wayMs === null) return nowMs - sentMs - this.#baseMs!;
-    const least = this.#ways.noted(wayMs - (isFirstWay ? queuedMs : 0));
-    return wayMs - least;
+    if (this.isGuessed && queuedMs === null) this.#forget();
+    if (isFirst) this.isGuessed = queuedMs !== null;
+    // It can't have waited for longer than it was on its way.
+    const deductedMs = isFirst ? Math.min(queuedMs ?? 0, Math.max(0, tripMs - LEAST_RTT_MS)) : 0;
+    this.#renew(Math.max(LEAST_RTT_MS, tripMs - deductedMs), nowMs);
+    if (atMs === null) return tripMs - this.#baseMs!;
+    const wayMs = (atMs - Math.floor(sentMs)) | 0;
+    return wayMs - this.#ways.noted(wayMs - deductedMs);
+  }
+
+  #forget(): void {
+    this.#baseMs = this.#nextBaseMs = null;
+    this.#ways.forget();
+    this.isGuessed = false;
   }
 
   #renew(rttMs: number, nowMs: number): void {
@@ -87,6 +101,11 @@ class LeastTime {
   noted(ms: number): number {
     this.#now = Math.min(this.#now ?? Infinity, ms);
     return this.least!;
+  }
+
+  /** Starts again. */
+  forget(): void {
+    this.#before = this.#now = null;
   }
 
   /** Another half begins. */
