@@ -158,7 +158,11 @@ test("playback answers getcontentFeatures.dlna.org and sends ranges of times; ot
       assertEquals(part.headers.get("content-range"), `bytes ${first}-${whole.length - 1}/${whole.length}`);
       assertEquals(new Uint8Array(await part.arrayBuffer()), whole.slice(Number(first)));
       const beginning = await times("npt=0:00:00.000-0:00:01.5");
-      assertEquals(new Uint8Array(await beginning.arrayBuffer()), whole.slice(0, Number(first)));
+      const [, untilS, last] = /^npt=0\.000-([\d.]+)\/\S+ bytes=0-(\d+)\//.exec(
+        beginning.headers.get("TimeSeekRange.dlna.org")!,
+      )!;
+      assert(Number(untilS) >= 1.5 && Number(untilS) < 6, `until ${untilS} s`);
+      assertEquals(new Uint8Array(await beginning.arrayBuffer()), whole.slice(0, Number(last) + 1));
       assertEquals([(await times("npt=3600-")).status, (await times("npt=2-1")).status], [406, 406]);
       assertEquals([(await times("npt=x-")).status, (await times("bytes=0-")).status], [400, 400]);
       for (const whole of ["npt=0-", "npt=0.000-", "npt=00:00:00.000-"]) {
