@@ -25,6 +25,8 @@ const PLAYER_COMES_MS = 5000;
 const FAST_START_MS = 600;
 /** In a slow start the end comes after this much media of the beginning, ms, unless the player asks for it. */
 const SLOW_YIELD_MS = 2000;
+/** Smaller pieces do not yield: the end takes two of them at most, and ffmpeg shows no picture before it has looked there. */
+const LARGE_PIECE_BYTES = 1024 * 1024;
 const TS_NAME = /\.(ts|m2ts|mts|m2t|tp|trp)$/i;
 
 /** A file that plays. */
@@ -91,8 +93,8 @@ export class HeadFetch {
 
 /**
  * Has the end of a transport stream, or of what one is made from (`isSized`: one whose length is known), fetched before
- * the player looks at it. `firstMs` is how long the first bytes took. Where that was long the end yields to the
- * beginning: its piece may take as long as a second of media, and not every player looks there. Never rejects.
+ * the player looks at it. `firstMs` is how long the first bytes took. Where that was long a large end yields to
+ * the beginning: its piece may take as long as a second of media, and not every player looks there. Never rejects.
  */
 export async function fetchEnd(
   { swarm, file, output }: PlayedFile,
@@ -104,7 +106,9 @@ export async function fetchEnd(
   if (!isTs) return;
   let reader: SwarmReader | null = null;
   try {
-    reader = swarm.openReader(file.index, { readAheadBytes: 0, yieldMs: firstMs <= FAST_START_MS ? 0 : SLOW_YIELD_MS });
+    const isLarge = (swarm.metainfo?.pieceLengthBytes ?? LARGE_PIECE_BYTES) >= LARGE_PIECE_BYTES;
+    const yieldMs = isLarge && firstMs > FAST_START_MS ? SLOW_YIELD_MS : 0;
+    reader = swarm.openReader(file.index, { readAheadBytes: 0, yieldMs });
     const from = Math.max(0, file.sizeBytes - END_BYTES);
     await reader.read(from, file.sizeBytes - from, { signal });
   } catch {

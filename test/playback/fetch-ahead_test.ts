@@ -85,9 +85,10 @@ test("fetchEnd() reads the last 256 KiB of a transport stream, and of what one o
   }
 });
 
-test("fetchEnd() lets the first two seconds go first where the first bytes came late", async () => {
-  for (const [firstMs, yieldMs] of [[600, 0], [601, 2000]] as const) {
+test("fetchEnd() lets the first two seconds go first where the first bytes came late and pieces are large", async () => {
+  for (const [firstMs, pieceLengthBytes, yieldMs] of [[600, MIB, 0], [601, MIB, 2000], [601, MIB / 2, 0]] as const) {
     const { swarm, played } = setUp("film.ts", "ts");
+    swarm.metainfo = { ...swarm.metainfo!, pieceLengthBytes };
     await fetchEnd(played, true, firstMs, new AbortController().signal);
     assertEquals(swarm.yieldsMs, [yieldMs]);
   }
