@@ -365,7 +365,7 @@ export class PeerState {
     return Math.min(Math.max(blocks, 2), cap);
   }
 
-  /** What it may be asked for now. */
+  /** Which blocks may be requested from it at `nowMs`. */
   room(slackMs: number, share: number, nowMs: number): Room {
     const depth = this.depth(slackMs, share);
     const owed = this.#owed(nowMs);
