@@ -1,7 +1,7 @@
 /** Reused piece buffers. */
 import type { PieceBuffers } from "./types.ts";
 
-/** Idle bytes kept by default: enough for a fast peer's blocks under way, little compared with the window. */
+/** Idle bytes kept by default: enough for a fast peer's blocks under way. With 4 or 8 MiB neither Node nor Bun peaked lower. */
 const DEFAULT_MAX_IDLE_BYTES = 16 * 1024 * 1024;
 
 /**

@@ -27,7 +27,7 @@ export interface DiskCacheOptions {
   readonly limitBytes?: number;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Memory for recent pieces, all torrents. Default 16 MiB. */
+  /** Memory for recent pieces, all torrents. Default 8 MiB. */
   readonly windowBytes?: number;
 }
 

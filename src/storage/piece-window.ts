@@ -1,8 +1,11 @@
 /** Pieces kept in memory: those on their way to disk, and the newest of those already there. */
 import type { BufferPool } from "./buffer-pool.ts";
 
-/** Default memory for readable pieces, bytes, over all torrents. */
-export const DEFAULT_WINDOW_BYTES = 16 * 1024 * 1024;
+/**
+ * Default memory for readable pieces, bytes, over all torrents. A reader that keeps up with a download finds its pieces here;
+ * older ones are read from the system's cache. With 16 MiB a download took 10 MB more at its peak and was no faster.
+ */
+export const DEFAULT_WINDOW_BYTES = 8 * 1024 * 1024;
 
 /** A piece in memory. */
 export interface WindowEntry {
