@@ -77,15 +77,25 @@ class Rig {
     this.#feed(wants);
   }
 
-  #neighbour(line: SimLine, rttMs: number): LivePeer {
+  /** A newcomer that is `rttMs` away gets blocks like the others. Its first PING waits for `routerMs` more, in the router's queue. */
+  join(rttMs: number, routerMs: number): void {
+    const newcomer = this.#neighbour(this.#line, rttMs, routerMs);
+    this.flight.mark(newcomer, this.queue.nowMs);
+    this.peers.push(newcomer);
+  }
+
+  #neighbour(line: SimLine, rttMs: number, routerMs = 0): LivePeer {
     const { queue } = this;
+    let delayMs = rttMs + routerMs;
     const waiting: { bytes: number; nonces: bigint[]; atMs: number }[] = [];
-    const echo = (nonce: bigint) =>
-      queue.after(rttMs, () => {
+    const echo = (nonce: bigint) => {
+      queue.after(delayMs, () => {
         if (this.dead.has(peer)) return;
         this.flight.echoed(peer, nonce, null, queue.nowMs);
         this.#pump(0);
       });
+      delayMs = rttMs;
+    };
     const lane = {
       get headBytes() {
         return waiting[0]?.bytes ?? null;
@@ -205,6 +215,20 @@ test("Flight measures a neighbour again that connected while the line was busy",
   rig.leaveAllTo(60, 100_000);
   rig.queue.run(20_000);
   assertEquals(Math.round(rig.peers[0]!.flight.rttMs!), 60);
+});
+
+test("Flight does not take a slow line for a fast one when the first PING to a newcomer waits for the line", () => {
+  const rig = new Rig({ rate: 60_000 });
+  rig.queue.run(5000);
+  const before = rig.known;
+  rig.join(60, 400);
+  let most = 0;
+  for (let ms = 5000; ms <= 9000; ms += 50) {
+    rig.queue.run(ms);
+    most = Math.max(most, rig.known);
+  }
+  assert(rig.given.get(rig.peers.at(-1)!)! > 2);
+  assert(before < 70_000 && most < 1.3 * before, `${before}, then up to ${most}`);
 });
 
 test("LinkFlight.measured() deducts no longer queue from a first PING than that was on its way", () => {

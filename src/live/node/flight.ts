@@ -205,8 +205,9 @@ export class Flight {
     if (wasAside) return;
     const { aheadBytes } = last;
     const baseMs = flight.rttMs!;
+    const isSure = !flight.isGuessed;
     this.line.arrived(
-      { bytes: last.bytes, aheadBytes, allBytes: bytes, waitedMs, baseMs, wasLimited: this.isLimited },
+      { bytes: last.bytes, aheadBytes, allBytes: bytes, waitedMs, baseMs, isSure, wasLimited: this.isLimited },
       nowMs,
     );
   }

@@ -63,6 +63,8 @@ export interface Arrival {
   readonly waitedMs: number;
   /** Round trip of that connection when nothing waits, ms. */
   readonly baseMs: number;
+  /** True when `waitedMs` is compared with a time that was measured, and not guessed while the line was busy. */
+  readonly isSure: boolean;
   /** True when more was waiting here, held back by `windowBytes` or `paceBytesPerS`. */
   readonly wasLimited: boolean;
 }
@@ -158,9 +160,10 @@ export class LineMeter {
   }
 
   /** Something has arrived. */
-  arrived({ allBytes, bytes, aheadBytes, waitedMs, baseMs, wasLimited }: Arrival, nowMs: number): void {
+  arrived({ allBytes, bytes, aheadBytes, waitedMs, baseMs, isSure, wasLimited }: Arrival, nowMs: number): void {
     this.#count(allBytes, nowMs);
-    this.#judge(bytes, aheadBytes, waitedMs);
+    // A guess that is too long makes a block seem quick, and a slow line that is known would be taken for a fast one.
+    if (isSure || !this.isKnown) this.#judge(bytes, aheadBytes, waitedMs);
     this.#meanBaseMs += (baseMs - this.#meanBaseMs) * (this.#meanBaseMs === 0 ? 1 : 0.1);
     // A block waits for itself, too.
     this.#noteWait(waitedMs - bytes / this.bytesPerS * 1000, nowMs);
