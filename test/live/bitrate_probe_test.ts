@@ -31,7 +31,7 @@ test("probeBitrate() goes by the stream's clock when it comes in a burst, and ne
   const { bytesPerS, events } = await probeBitrate(arriving(clock, chunked(ts, 5000), 0), clock, NEVER);
   const mean = ts.length / 6.02;
   assert(Math.abs(bytesPerS / mean - 1) < 0.25, `${bytesPerS}, and ${mean} over all`);
-  const read = events.reduce((sum, event) => sum + (event.kind === "data" ? event.bytes.length : 0), 0);
+  const read = events.reduce((sum, { event }) => sum + (event.kind === "data" ? event.bytes.length : 0), 0);
   assert(read > 0.4 * ts.length && read < 0.65 * ts.length, `${read} of ${ts.length}`);
 });
 

@@ -1,13 +1,15 @@
 /** A broadcaster's own business: what it keeps in its directory, and how it ends. */
 import { test } from "node:test";
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { SentBroadcasts } from "../../src/engine/sent-broadcasts.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { startBroadcast } from "../../src/live/broadcast/broadcast.ts";
-import type { LiveInput } from "../../src/live/broadcast/input.ts";
+import type { LiveInput, LiveInputEvent } from "../../src/live/broadcast/input.ts";
+import type { SignedPiece } from "../../src/live/broadcast/publisher.ts";
 import type { LiveSwarmManager } from "../../src/live/swarm/live-swarms.ts";
 import { MemoryFiles } from "../storage/memory-files.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
+import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
 import { sha256 } from "../../platform/shared/digests.ts";
 
@@ -34,7 +36,7 @@ function silent(): LiveInput & { readonly isOver: boolean } {
   };
 }
 
-function setUp() {
+function setUp(publish: (piece: SignedPiece) => void = () => {}) {
   const clock = new FakeClock();
   const files = new MemoryFiles(clock);
   let leases = 0;
@@ -42,7 +44,7 @@ function setUp() {
   const swarms = {
     broadcast() {
       leases++;
-      return { swarm: { peers, node: { publish() {} } }, release: () => leases-- };
+      return { swarm: { peers, node: { publish } }, release: () => leases-- };
     },
   } as unknown as LiveSwarmManager;
   return { parts: { clock, files, log, sha256, swarms }, clock, files, leases: () => leases };
@@ -114,4 +116,25 @@ test("startBroadcast() fails as its source does, even one that cannot be let go"
     MillraceError,
   );
   assertEquals([error.code, leases()], ["io", 0]);
+});
+
+test("startBroadcast() gives what was read to find the bitrate the times at which it came", async () => {
+  const times: number[] = [];
+  const { parts, clock } = setUp(({ header }) => times.push(header.timestampMs));
+  const ts = clip("ts-188.ts");
+  async function* source(): AsyncGenerator<LiveInputEvent> {
+    for (let at = 0; at < ts.length; at += 5000) {
+      yield { kind: "data", bytes: ts.slice(at, at + 5000) };
+      clock.advance(250);
+      await Promise.resolve();
+    }
+  }
+  const startMs = clock.now();
+  const broadcast = await startBroadcast(parts, { input: source(), name: "Test", directory: "/b" });
+  await broadcast.done;
+  assert(times.length > 5, `${times.length} pieces`);
+  assertEquals(times[0], startMs);
+  const steps = times.slice(1).map((ms, i) => ms - times[i]!);
+  assert(steps.every((ms) => ms > 100 && ms <= 1000), `${steps}`);
+  await broadcast.close();
 });

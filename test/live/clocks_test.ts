@@ -48,6 +48,15 @@ test("CaptureClock begins with the wall clock, or above all that was stamped bef
   assertEquals(new CaptureClock(clock, savedMs).now(), savedMs + UNSAVED_MS);
 });
 
+test("CaptureClock.at() gives what was captured before the clock was made the times at which it came", () => {
+  const clock = new SetClock();
+  const [startMs, startWallMs] = [clock.monotonic(), clock.wallMs];
+  clock.pass(3000);
+  const capture = new CaptureClock(clock, 0, startMs);
+  assertEquals([startMs, startMs + 500, startMs + 2900].map((ms) => capture.at(ms) - startWallMs), [0, 500, 2900]);
+  assertEquals(capture.now(), clock.wallMs);
+});
+
 test("LiveNode joins a stream that moves on, whatever the wall clocks say, and tells that one of them is wrong", () => {
   for (const ageMs of [HOUR_MS, -HOUR_MS]) {
     const stage = new Stage();

@@ -111,3 +111,10 @@ test("StreamRate.pieces() gives as many as the stream has in that time, and no f
   near(stream.rate.pieces(16_000, 64), 640);
   assertEquals(stream.rate.pieces(100, 64), 64);
 });
+
+test("StreamRate.bytesPerS leaves out a burst with which the stream begins", () => {
+  const stream = new Stream(4 * LENGTH);
+  stream.run(16, 1);
+  stream.run(17, 250);
+  near(stream.rate.bytesPerS, 4 * LENGTH);
+});

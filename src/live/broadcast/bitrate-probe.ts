@@ -18,12 +18,18 @@ const STANDSTILL_MS = 500;
 /** Most bytes kept while measuring: as much as the fastest broadcast sends in that time. */
 const MAX_PROBE_BYTES = MAX_LIVE_BYTES_PER_S * PROBE_MS / 1000;
 
+/** What a source gave, and when: monotonic ms. */
+export interface TimedEvent {
+  readonly event: LiveInputEvent;
+  readonly atMs: number;
+}
+
 /** The result. */
 export interface Probe {
   /** Rounded up to whole KiB: a restart would not measure exactly the same number anyway. */
   readonly bytesPerS: number;
-  /** The bytes that were read and are still to be sent. */
-  readonly events: readonly LiveInputEvent[];
+  /** What was read and is still to be sent. */
+  readonly events: readonly TimedEvent[];
 }
 
 /**
@@ -35,7 +41,7 @@ export async function probeBitrate(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Probe> {
-  const events: LiveInputEvent[] = [];
+  const events: TimedEvent[] = [];
   let bytes = 0;
   let startMs: number | null = null;
   let lastMs = 0;
@@ -49,14 +55,14 @@ export async function probeBitrate(
       if (byClock.spanMs >= LEAST_STREAM_MS) break;
       throw new MillraceError("bad_media", "the source ended before there was a second of it: name its bitrate");
     }
-    events.push(value);
+    const nowMs = clock.monotonic();
+    events.push({ event: value, atMs: nowMs });
     if (value.kind !== "data") {
       byClock.cut();
       continue;
     }
     byClock.push(value.bytes);
     bytes += value.bytes.length;
-    const nowMs = clock.monotonic();
     // The first chunk took no measurable time to arrive.
     if (startMs === null) [startMs, firstBytes] = [nowMs, value.bytes.length];
     else flowedMs += Math.min(STANDSTILL_MS, nowMs - lastMs);

@@ -4,7 +4,7 @@ import { MillraceError } from "../../errors.ts";
 import type { Digest, FilePort, Logger, Timer } from "../../ports.ts";
 import { contentId } from "../../metainfo/content-id.ts";
 import { createLiveTransportFile, liveMagnet, type LiveMetainfo } from "../../metainfo/live.ts";
-import { probeBitrate } from "./bitrate-probe.ts";
+import { probeBitrate, type TimedEvent } from "./bitrate-probe.ts";
 import { BroadcastFiles, identityConflict } from "./broadcast-files.ts";
 import { type BroadcastState, SequenceAllocator } from "./broadcast-state.ts";
 import type { Broadcast, BroadcastOptions, BroadcastStatus } from "./broadcast-types.ts";
@@ -107,7 +107,7 @@ interface Running {
   readonly input: AsyncIterator<LiveInputEvent>;
   readonly identity: Pick<Broadcast, "metainfo" | "transportFile" | "contentId">;
   /** Read while the bitrate was measured. */
-  readonly early: readonly LiveInputEvent[];
+  readonly early: readonly TimedEvent[];
 }
 
 class RunningBroadcast implements Broadcast {
@@ -144,6 +144,7 @@ class RunningBroadcast implements Broadcast {
       sequence: this.#sequence,
       pieceLengthBytes: this.metainfo.pieceLengthBytes,
       continues: state.nextSeq === 0,
+      startMs: running.early[0]?.atMs,
       publish: (piece) => {
         this.#headSeq = piece.header.seq;
         lease.swarm.node.publish(piece);
@@ -175,11 +176,12 @@ class RunningBroadcast implements Broadcast {
     const { input, early } = this.#running;
     const { signal } = this.#stopping;
     try {
-      for (const event of early) await this.#take(event);
+      // With the time of the start instead, three seconds in one burst would make the stream seem half again as fast.
+      for (const { event, atMs } of early) await this.#take(event, atMs);
       for (;;) {
         const next = await withSignal(input.next(), signal);
         if (next.done === true) return await this.#publisher.end();
-        await this.#take(next.value);
+        await this.#take(next.value, this.#parts.clock.monotonic());
       }
     } catch (error) {
       if (!signal.aborted) throw error;
@@ -188,10 +190,10 @@ class RunningBroadcast implements Broadcast {
     }
   }
 
-  async #take(event: LiveInputEvent): Promise<void> {
+  async #take(event: LiveInputEvent, atMs: number): Promise<void> {
     if (event.kind === "data") {
       this.#lost = null;
-      await this.#publisher.push(event.bytes);
+      await this.#publisher.push(event.bytes, atMs);
       return this.#rate.look(this.#publisher.bytesPerS, this.#parts.clock.monotonic());
     }
     this.#lost = event.reason;

@@ -19,23 +19,34 @@ export class CaptureClock {
   #timeMs: number;
   #atMs: number;
 
-  /** `savedMs`: a capture time of the last start, at most `UNSAVED_MS` before its last one; 0 at the first start. */
-  constructor(clock: Pick<Clock, "now" | "monotonic">, savedMs: number) {
+  /**
+   * `savedMs`: a capture time of the last start, at most `UNSAVED_MS` before its last one; 0 at the first start. `startMs`:
+   * monotonic ms of the first capture.
+   */
+  constructor(clock: Pick<Clock, "now" | "monotonic">, savedMs: number, startMs: number = clock.monotonic()) {
     this.#clock = clock;
-    const wallMs = clock.now();
+    this.#atMs = startMs;
+    const wallMs = this.#wallMs(startMs);
     // A wall clock later than the saved time is right, as far as we can know.
     this.#timeMs = wallMs > savedMs ? wallMs : savedMs + UNSAVED_MS;
-    this.#atMs = clock.monotonic();
   }
 
-  /** Unix ms, as far as the wall clock was right; never less than before. */
+  /** The time of what is captured now: see `at`. */
   now(): number {
-    const nowMs = this.#clock.monotonic();
-    const passedMs = Math.max(0, nowMs - this.#atMs);
-    this.#atMs = nowMs;
-    const offMs = this.#clock.now() - (this.#timeMs + passedMs);
+    return this.at(this.#clock.monotonic());
+  }
+
+  /** Unix ms at the monotonic time `atMs`, as far as the wall clock was right; never less than before. */
+  at(atMs: number): number {
+    const passedMs = Math.max(0, atMs - this.#atMs);
+    this.#atMs = Math.max(this.#atMs, atMs);
+    const offMs = this.#wallMs(atMs) - (this.#timeMs + passedMs);
     const mostMs = SLEW_SHARE * passedMs;
     this.#timeMs += passedMs + Math.max(-mostMs, Math.min(mostMs, offMs));
     return Math.floor(this.#timeMs);
+  }
+
+  #wallMs(atMs: number): number {
+    return this.#clock.now() - (this.#clock.monotonic() - atMs);
   }
 }

@@ -22,6 +22,8 @@ export interface PublisherOptions {
   readonly pieceLengthBytes: number;
   /** False marks the first piece as a discontinuity: after a restart. */
   readonly continues: boolean;
+  /** Monotonic ms at which the first bytes arrived; by default now. */
+  readonly startMs?: number | undefined;
   /** Takes each piece, in order. */
   publish(piece: SignedPiece): void;
 }
@@ -39,7 +41,7 @@ export class Publisher {
     this.#options = options;
     this.#cutter = new PieceCutter(options.pieceLengthBytes, options.continues);
     this.#meter = new BitrateMeter();
-    this.#captureClock = new CaptureClock(options.clock, options.sequence.savedMs);
+    this.#captureClock = new CaptureClock(options.clock, options.sequence.savedMs, options.startMs);
   }
 
   /** Bytes per second over the last 10 s; null before the first 2 s. */
@@ -53,12 +55,12 @@ export class Publisher {
   }
 
   /**
-   * Takes bytes that have just arrived. Resolves when the pieces that they complete are published: awaiting it before
+   * Takes bytes that arrived at `atMs` (monotonic, by default now; never less than before). Resolves when the pieces that they complete are published: awaiting it before
    * the next call bounds what is kept. Rejects when the state can't be written.
    */
-  push(chunk: Uint8Array): Promise<void> {
-    this.#meter.add(chunk.length, this.#options.clock.monotonic());
-    return this.#enqueue(this.#cutter.push(chunk, this.#captureClock.now()));
+  push(chunk: Uint8Array, atMs: number = this.#options.clock.monotonic()): Promise<void> {
+    this.#meter.add(chunk.length, atMs);
+    return this.#enqueue(this.#cutter.push(chunk, this.#captureClock.at(atMs)));
   }
 
   /** The source was lost; the next piece is marked as a discontinuity. */

@@ -3,7 +3,7 @@
  * The bitrate in the transport file was measured or guessed before the first piece. A slate, a variable bitrate or a
  * typing error makes it wrong by any factor. It counts only until half a second of headers is known.
  */
-import { FLAG_DISCONTINUITY } from "../header.ts";
+import { FLAG_DISCONTINUITY, type PieceHeader } from "../header.ts";
 import type { PieceWindow } from "./piece-window.ts";
 
 /** Shortest stretch of stream that shows a rate, ms. */
@@ -19,10 +19,22 @@ const RISES = [{ spanMs: 750, share: 0.6 }, { spanMs: 2000, share: 0.8 }, { span
  * carries a sixth of its children, and blocks waited for five.
  */
 const LEAP = 3;
+/** A source often begins with a burst of what it had kept: this much of the oldest stream in the window may be one, ms. */
+const BURST_MS = 1000;
+/** That is left out once this much else is known, ms. */
+const BEYOND_BURST_MS = 3000;
 /** The rate is computed again once this much more of the stream is known, ms. */
 const RENEW_MS = 250;
 /** Differences below this share are ignored: places in the trees depend on the rate, and must not swing with it. */
 const STEADY_SHARE = 0.05;
+
+/** Headers in a row: the pieces that they span, and what those of known length have. */
+interface Span {
+  pieces: number;
+  ms: number;
+  bytes: number;
+  known: number;
+}
 
 /** What a stretch of the stream shows. */
 interface Stretch {
@@ -76,30 +88,51 @@ export class StreamRate {
   #measure(): Stretch | null {
     const window = this.#window;
     let next = window.newest!;
-    let [pieces, ms, bytes, known] = [0, 0, 0, 0];
+    const all: Span = { pieces: 0, ms: 0, bytes: 0, known: 0 };
+    const burstUntilMs = this.#oldestMs() + BURST_MS;
+    let beyondBurst: Span | null = null;
     const stretches: Stretch[] = [];
     for (let seq = next.seq - 1; seq >= window.base; seq--) {
       const header = window.get(seq)?.header;
       if (header == null) continue;
+      if (header.timestampMs < burstUntilMs) beyondBurst ??= { ...all };
       if ((next.flags & FLAG_DISCONTINUITY) === 0) {
-        pieces += next.seq - seq;
-        ms += next.timestampMs - header.timestampMs;
-        bytes += header.lengthBytes;
-        known++;
+        add(all, header, next);
         const rise = RISES[stretches.length];
-        if (rise !== undefined && ms >= rise.spanMs) stretches.push(stretch(pieces, ms, bytes / known));
+        if (rise !== undefined && all.ms >= rise.spanMs) stretches.push(stretch(all));
       }
       next = header;
     }
-    if (ms < LEAST_SPAN_MS || bytes === 0) return null;
-    const whole = stretch(pieces, ms, bytes / known);
+    if (all.ms < LEAST_SPAN_MS || all.bytes === 0) return null;
+    let whole = stretch(all);
+    if (beyondBurst !== null && beyondBurst.ms >= BEYOND_BURST_MS) {
+      const beyond = stretch(beyondBurst);
+      if (beyond.bytesPerMs < whole.bytesPerMs) whole = beyond;
+    }
     return stretches.map((one, i) => (one.bytesPerMs > LEAP * whole.bytesPerMs ? one : scaled(one, RISES[i]!.share)))
       .reduce((most, one) => (one.bytesPerMs > most.bytesPerMs ? one : most), whole);
   }
+
+  /** Capture time of the oldest header in the window, Unix ms. */
+  #oldestMs(): number {
+    const window = this.#window;
+    for (let seq = window.base; seq < window.newest!.seq; seq++) {
+      const header = window.get(seq)?.header;
+      if (header != null) return header.timestampMs;
+    }
+    return window.newest!.timestampMs;
+  }
 }
 
-function stretch(pieces: number, ms: number, meanBytes: number): Stretch {
-  return { bytesPerMs: pieces * meanBytes / ms, piecesPerMs: pieces / ms };
+function add(span: Span, from: PieceHeader, to: PieceHeader): void {
+  span.pieces += to.seq - from.seq;
+  span.ms += to.timestampMs - from.timestampMs;
+  span.bytes += from.lengthBytes;
+  span.known++;
+}
+
+function stretch({ pieces, ms, bytes, known }: Span): Stretch {
+  return { bytesPerMs: pieces * bytes / known / ms, piecesPerMs: pieces / ms };
 }
 
 function scaled({ bytesPerMs, piecesPerMs }: Stretch, share: number): Stretch {
