@@ -47,9 +47,9 @@ function vouch(stage: Stage, below: Neighbour, child: Neighbour): void {
   stage.says(below, placeOf(paths!));
 }
 
-function placeOf(paths: Uint32Array) {
+function placeOf(paths: Uint32Array, upBytesPerS = BYTES_PER_S) {
   const depths = new Uint8Array(8).fill(3);
-  return { type: "place", upBytesPerS: BYTES_PER_S, depths, bars: new Uint8Array(8), paths, pathMask: 0xff } as const;
+  return { type: "place", upBytesPerS, depths, bars: new Uint8Array(8), paths, pathMask: 0xff } as const;
 }
 
 /** Lets `ms` pass in ticks, in which `below` shows what it showed before. */
@@ -231,3 +231,79 @@ test("SourcePlaces believes no path that is filled with ones", () => {
   pass(stage, POLICY.trialMs + 200);
   assertEquals(liar.peer.childMask, 0);
 });
+
+/** Six neighbours that have been there for a while are fed through `child` on all substreams. */
+function judgesOf(stage: Stage, child: Neighbour): Neighbour[] {
+  const judges = Array.from({ length: POLICY.leastJudges }, () => proven(stage, 2 * BYTES_PER_S));
+  for (const judge of judges) vouch(stage, judge, child);
+  pass(stage, POLICY.settleMs + 100);
+  return judges;
+}
+
+/** What a neighbour reports that lacks the first substream and is fed through `child` on the others. */
+function lacking(child: Neighbour) {
+  const { paths } = child.link.of("place").findLast(({ pathMask }) => pathMask === 0xff)!;
+  const place = placeOf(paths!, 2 * BYTES_PER_S);
+  place.depths[0] = UNFED;
+  return place;
+}
+
+for (const lack of [2, 3]) {
+  test(`SourcePlaces ${lack === 3 ? "gives up" : "waits for"} a child through which nobody is fed any more while ${lack} of seven lack the substream`, () => {
+    const { stage, child, below } = crowded();
+    const all = [below, ...judgesOf(stage, child)];
+    const isVouched = () => stage.node.children.atSource!.isVouched(child.peer, 0, stage.clock.monotonic());
+    assertEquals(isVouched(), true);
+    all.forEach((judge, i) => stage.says(judge, i < lack ? lacking(child) : placeOf(new Uint32Array(32))));
+    pass(stage, 100);
+    assertEquals(isVouched(), lack === 2);
+    assertEquals(stage.node.children.atSource!.isVouched(child.peer, 1, stage.clock.monotonic()), true);
+  });
+}
+
+test("Children of a source gets a second one from the reserve of the uplink where many lack a substream", () => {
+  const { stage, child, below } = crowded();
+  const all = [below, ...judgesOf(stage, child)];
+  for (const judge of all) stage.says(judge, lacking(child));
+  pass(stage, 100);
+  const [weak, able, third] = [0.2, 1, 1].map((share) => proven(stage, share * BYTES_PER_S));
+  for (const peer of [weak!, able!, third!]) stage.says(peer, { type: "subscribe", mask: 0x03, from: 6 });
+  assertEquals([weak, able, third, child].map((one) => one!.peer.childMask), [0, 0x01, 0, 0xff]);
+});
+
+test("Children of a source keeps a place for a second where many lack a substream, for members that others were long fed through", () => {
+  const { stage, child, below } = crowded();
+  const all = [below, ...judgesOf(stage, child)];
+  pass(stage, POLICY.provenMs);
+  stage.node.children.drop(child.peer, 0x01);
+  for (const judge of all) stage.says(judge, lacking(child));
+  pass(stage, 100);
+  const able = proven(stage, BYTES_PER_S);
+  const asks = (peer: Neighbour) => {
+    stage.says(peer, { type: "subscribe", mask: 0x01, from: 6 });
+    return peer.peer.childMask & 0x01;
+  };
+  assertEquals([asks(able), asks(child)], [0, 0x01]);
+  // The others are there already: nobody is waited for.
+  assertEquals(asks(able), 0x01);
+  stage.node.children.drop(child.peer, 0x01);
+  stage.node.children.drop(able.peer, 0x01);
+  assertEquals(asks(able), 0);
+  pass(stage, POLICY.headStartMs);
+  assertEquals(asks(able), 0x01);
+});
+
+for (const hasBranch of [true, false]) {
+  test(`LiveNode as source gives a newcomer older pieces ${hasBranch ? "after pushes to others" : "like pushes"} when the substreams had ${hasBranch ? "a" : "no"} branch`, () => {
+    const stage = new Stage({ role: "source", uplinkBytesPerS: 2 * BYTES_PER_S / POLICY.sourceLoadLimit + 1 });
+    publish(stage, 4);
+    const [first, second] = [proven(stage, BYTES_PER_S), proven(stage, BYTES_PER_S)];
+    if (hasBranch) stage.says(first, { type: "subscribe", mask: 0xff, from: 5 });
+    for (const seq of [5, 6]) publish(stage, seq);
+    const { uploader } = stage.node;
+    const [pushMs, allMs] = [uploader.pushDelayMs, uploader.queueDelayMs];
+    stage.says(second, { type: "subscribe", mask: 0xff, from: 5 });
+    assert(uploader.queueDelayMs > allMs);
+    assertEquals(uploader.pushDelayMs > pushMs, !hasBranch);
+  });
+}

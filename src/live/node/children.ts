@@ -74,6 +74,7 @@ export class Children {
       }
       // Two peers that push each other the same substream would both wait.
       if ((peer.parentMask & bit) !== 0 || !this.#isFed(substream) || this.#isDeadEnd(peer, substream)) continue;
+      if (this.atSource !== null && this.atSource.isKeptFor(peer, substream, nowMs)) continue;
       if (!this.#hasRoom(substream)) {
         const entry = this.#entry(peer, substream, nowMs);
         if (entry === null || this.#isOneSided(peer, substream, entry.isTrial ? null : entry.victim)) continue;
@@ -150,9 +151,14 @@ export class Children {
     return found;
   }
 
-  /** The source's only child of a substream has to pass it on, if any candidate can. */
+  /** True when many neighbours of a source lack `substream`. */
+  #isLacked(substream: number): boolean {
+    return this.atSource !== null && this.atSource.isLacked(substream);
+  }
+
+  /** The source's only child of a substream has to pass it on, if any candidate can; likewise all while many lack it. */
   #isDeadEnd(peer: LivePeer, substream: number): boolean {
-    if (!this.#view.isSource || this.#counts[substream] !== 0) return false;
+    if (!this.#view.isSource || (this.#counts[substream] !== 0 && !this.#isLacked(substream))) return false;
     const leastUp = POLICY.parentUplinkShare * this.#view.rate.bytesPerS;
     if (this.#upOf(peer) >= leastUp) return false;
     for (const other of this.#view.peers) if (this.#upOf(other) >= leastUp) return true;
@@ -285,6 +291,11 @@ export class Children {
   }
 
   #hasRoom(substream: number): boolean {
+    // Everything would hang on one child again, and that one may stop as well.
+    if (this.#isLacked(substream) && this.#counts[substream]! < POLICY.lackedPlaces) {
+      const most = this.#slotsOf(POLICY.scarceLoadLimit * this.#uploader.uplinkBytesPerS);
+      if (this.total < most) return true;
+    }
     if (!this.hasPlaces) return false;
     // The source feeds each tree before any gets a second branch.
     return !this.#view.isSource || this.#counts[substream]! <= Math.min(...this.#counts);

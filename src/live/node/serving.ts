@@ -15,7 +15,7 @@ export class Serving {
   readonly #children: Children;
   readonly #uploader: Uploader;
   readonly #announcer: Announcer;
-  /** Source: recent blocks that came before there was any branch. */
+  /** Source: recent blocks that came while their substream had no branch. */
   readonly #early = new Set<number>();
 
   constructor(view: NodeView, children: Children, uploader: Uploader, announcer: Announcer) {
@@ -55,12 +55,13 @@ export class Serving {
 
   /** Passes a block on to the children of its substream; not back to `from`, which sent it. */
   passOn(entry: PieceEntry, block: number, from: LivePeer | null, peers: Iterable<LivePeer>, nowMs: number): void {
-    const bit = 1 << this.#view.substreamOf(entry.seq, block);
+    const substream = this.#view.substreamOf(entry.seq, block);
+    const bit = 1 << substream;
     for (const peer of peers) {
       if ((peer.pushMask & bit) === 0 || peer === from) continue;
       this.#uploader.push(peer, entry, block, bit, this.#passesOn(peer), nowMs);
     }
-    if (this.#view.isSource && this.#children.hasPlaces) this.#noteEarly(entry.seq, block);
+    if (this.#view.isSource && this.#children.count(substream) === 0) this.#noteEarly(entry.seq, block);
   }
 
   get #catchUpPieces(): number {
@@ -104,7 +105,7 @@ export class Serving {
         const substream = this.#view.substreamOf(seq, block);
         const bit = 1 << substream;
         if ((mask & bit) === 0 || seq <= peer.caughtUp[substream]! || !isStored(entry.blocks[block])) continue;
-        // It came before there was any branch, so a whole branch waits for it.
+        // Its substream had no branch, so a whole branch waits for it.
         if (this.#early.has(blockKey(seq, block))) {
           uploader.push(peer, entry, block, bit, this.#passesOn(peer), nowMs);
         } else uploader.catchUp(peer, entry, block, bit, nowMs);

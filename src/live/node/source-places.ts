@@ -7,6 +7,7 @@
  * substream each, so that a liar costs nothing but the trial.
  */
 import { noteFailedTrial } from "./conduct.ts";
+import { Census } from "./census.ts";
 import type { LivePeer } from "./live-peer.ts";
 import { isOnPath, type Mark, newTag, pathBits, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
@@ -45,15 +46,41 @@ export type Entry = { readonly isTrial: true } | { readonly isTrial: false; read
 /** The places at a source. */
 export class SourcePlaces {
   readonly #options: SourcePlacesOptions;
+  readonly #census: Census;
   readonly #standings = new WeakMap<LivePeer, Standing>();
 
   constructor(options: SourcePlacesOptions) {
     this.#options = options;
+    this.#census = new Census(options.substreams);
   }
 
   /** The secret tag of `peer`, which goes into the paths that are reported to it. */
   tagOf(peer: LivePeer): Mark {
     return this.#standing(peer).tag;
+  }
+
+  /** True when many neighbours lack `substream`. */
+  isLacked(substream: number): boolean {
+    return this.#census.isLacked(substream);
+  }
+
+  /**
+   * True when `peer` should leave a place on `substream`, which many lack, to the members that have long fed others on other
+   * substreams.
+   */
+  isKeptFor(peer: LivePeer, substream: number, nowMs: number): boolean {
+    const sinceMs = this.#census.lackedSinceMs(substream);
+    if (sinceMs === Infinity || nowMs - sinceMs >= POLICY.headStartMs || this.#isHead(peer, nowMs)) return false;
+    for (const other of this.#options.peers()) {
+      if ((other.childMask & (1 << substream)) === 0 && this.#isHead(other, nowMs)) return true;
+    }
+    return false;
+  }
+
+  /** True when others have been fed through `peer` for long, and it never failed. */
+  #isHead(peer: LivePeer, nowMs: number): boolean {
+    if (peer.failedTrials > 0 || this.#options.upOf(peer) < this.#options.leastUpBytesPerS()) return false;
+    return this.#standing(peer).vouchedSinceMs.some((ms) => nowMs - ms >= POLICY.provenMs);
   }
 
   /** True when others are fed on `substream` through `peer`. */
@@ -183,7 +210,7 @@ export class SourcePlaces {
   /** Notes which tags the paths of neighbours show. */
   #observe(nowMs: number): void {
     const { peers, substreams } = this.#options;
-    const reached = this.#reachedMask(nowMs);
+    this.#census.take(peers(), nowMs);
     const most = new Uint16Array(substreams);
     for (const child of peers()) {
       if (child.childMask === 0) continue;
@@ -193,13 +220,18 @@ export class SourcePlaces {
         const { place } = other;
         if (other === child || place === null) continue;
         for (let substream = 0; substream < substreams; substream++) {
-          if ((child.childMask & reached & (1 << substream)) === 0 || place.depths[substream] === UNFED) continue;
+          if ((child.childMask & (1 << substream)) === 0 || place.depths[substream] === UNFED) continue;
+          if (!this.#census.reaches(substream)) continue;
           // A path filled with ones shows every tag.
           if (!isOnPath(place.paths, substream, tag) || pathBits(place.paths, substream) > POLICY.pathBits) continue;
           vouchedMs[substream] = nowMs;
           most[substream] = Math.max(most[substream]!, ++vouchers[substream]!);
         }
       }
+      // Nobody is fed through it any more, and many lack the substream: it has stopped, and is not owed a moment's grace.
+      vouchers.forEach((count, substream) => {
+        if (count === 0 && this.#census.isLacked(substream)) vouchedMs[substream] = -Infinity;
+      });
     }
     // A group of liars can vouch for its own, but only as many as it is.
     for (const child of peers()) {
@@ -209,28 +241,6 @@ export class SourcePlaces {
         0,
       );
     }
-  }
-
-  /**
-   * Substreams that reach enough of the neighbours. Liars can vouch for one another, but they can't hide that the other
-   * members get nothing.
-   */
-  #reachedMask(nowMs: number): number {
-    const { peers, substreams } = this.#options;
-    const fed = new Array<number>(substreams).fill(0);
-    let judges = 0;
-    for (const { place, connectedMs } of peers()) {
-      if (place === null || nowMs - connectedMs < POLICY.settleMs) continue;
-      judges++;
-      for (let substream = 0; substream < substreams; substream++) {
-        if (place.depths[substream] !== UNFED) fed[substream]!++;
-      }
-    }
-    if (judges < POLICY.leastJudges) return 0xff;
-    return fed.reduce(
-      (mask, count, substream) => mask | (count < POLICY.reachedShare * judges ? 0 : 1 << substream),
-      0,
-    );
   }
 
   /** True when nobody is fed through `peer` on any of its substreams. */
