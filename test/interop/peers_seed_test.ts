@@ -1,9 +1,15 @@
 /** Other clients seed, our engine plays: by transport file and by magnet, plain and encrypted. */
 import { test } from "node:test";
-import { assertEquals } from "@std/assert";
+import { assertLess } from "@std/assert";
 import { aria2, libtorrent, makeHybridTorrent, transmission } from "./peers/clients.ts";
 import { type Content, withContent } from "./peers/content.ts";
 import { allOf, learnPeer, playAll, startPlayback, withPlayer } from "./peers/ours.ts";
+
+/**
+ * Share of a content that may come twice. A reader of a range that leaves has the blocks ahead of it cancelled; those that
+ * the seeder has sent by then come although the next reader asks for them again.
+ */
+const MAX_WASTED_SHARE = 0.1;
 
 for (const [name, startClient] of [["libtorrent", libtorrent], ["aria2c", aria2]] as const) {
   test(`plays what ${name} seeds, by magnet and by transport file`, async () => {
@@ -50,7 +56,8 @@ test("plays what transmission-daemon seeds, by magnet, and with encryption requi
 async function playsByMagnet(content: Content, peer: string): Promise<void> {
   await withPlayer({}, async (player) => {
     await playAll(player, content, { magnet: content.magnet({ peers: [peer] }) });
-    assertEquals(player.engine.swarms.list()[0]!.status().wastedBytes, 0);
+    const { wastedBytes } = player.engine.swarms.list()[0]!.status();
+    assertLess(wastedBytes, content.metainfo.totalBytes * MAX_WASTED_SHARE);
   });
 }
 
