@@ -5,6 +5,7 @@
  * fifth kept free they would have 1.06. Notice protects newcomers instead: a displaced child is served until it has
  * another parent.
  */
+import { fedThrough } from "./fed-through.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
 import type { Parents } from "./parents.ts";
@@ -111,7 +112,8 @@ export class Children {
     }
     // A tree that has no child here has no time to lose: ignore tenure and the queue.
     const urgent = overfull !== null && this.#counts[substream] === 0;
-    const victim = this.#weakest(from, urgent ? Infinity : this.#upOf(peer), nowMs, urgent);
+    const up = urgent ? Infinity : this.#upOf(peer);
+    const victim = from === substream ? this.#weakest(from, up, nowMs) : this.#leastMissed(from, up, nowMs, urgent);
     if (victim === null || (from === substream && POLICY.strongerBy * this.#upOf(victim) > this.#upOf(peer))) {
       return null;
     }
@@ -133,22 +135,48 @@ export class Children {
       : Math.max(NEEDY + 1, eighths(POLICY.strongerBy * this.#upOf(weakest), this.#view.rate.bytesPerS));
   }
 
-  /**
-   * The child of this substream that can pass on least; it makes room for a peer that can pass on more. A child that
-   * has just come does not, unless the peer has `manyTimes` its uplink.
-   */
+  /** The child of this substream that can pass on least; it makes room for a peer that can pass on more. */
   #weakest(substream: number, upBytesPerS: number, nowMs: number, urgent = false): LivePeer | null {
-    // A displaced child is served for a while beside its successor, which would lengthen a queue that is already there.
-    if (this.#uploader.pushDelayMs > POLICY.displaceBelowMs && !urgent) return null;
     let found: LivePeer | null = null;
-    for (const child of this.#view.peers) {
-      if ((child.childMask & (1 << substream)) === 0) continue;
-      const up = this.#upOf(child);
-      const isNew = nowMs - child.childSinceMs[substream]! < POLICY.tenureMs;
-      if (isNew && POLICY.manyTimes * up > upBytesPerS) continue;
-      if (found === null || up < this.#upOf(found)) found = child;
+    for (const child of this.#movable(substream, upBytesPerS, nowMs, urgent)) {
+      if (found === null || this.#upOf(child) < this.#upOf(found)) found = child;
     }
     return found;
+  }
+
+  /**
+   * The child of this substream through which the fewest members are fed, of several the one that can pass on least. It
+   * makes room for whoever asks for a substream with far fewer children, weak ones, too: whoever heads a large branch
+   * would take that with it, and finds no other parent among those that it feeds.
+   */
+  #leastMissed(substream: number, upBytesPerS: number, nowMs: number, urgent: boolean): LivePeer | null {
+    // The source judges its children by what others vouch for. In a small swarm a head finds another parent easily.
+    if (this.atSource !== null || this.#view.peers.size < POLICY.largeNeighbourhood) {
+      return this.#weakest(substream, upBytesPerS, nowMs, urgent);
+    }
+    const own = { mark: this.#view.mark, path: this.#parents.path(substream) };
+    let found: LivePeer | null = null;
+    let least = Infinity;
+    for (const child of this.#movable(substream, upBytesPerS, nowMs, urgent)) {
+      const fed = fedThrough(child, substream, own, this.#view.peers);
+      if (fed > least || (fed === least && this.#upOf(child) >= this.#upOf(found!))) continue;
+      [found, least] = [child, fed];
+    }
+    return found;
+  }
+
+  /**
+   * The children of this substream that may have to make room for a peer with this uplink. One that has just come does
+   * not, unless the peer has `manyTimes` its uplink.
+   */
+  *#movable(substream: number, upBytesPerS: number, nowMs: number, urgent: boolean): Iterable<LivePeer> {
+    // A displaced child is served for a while beside its successor, which would lengthen a queue that is already there.
+    if (this.#uploader.pushDelayMs > POLICY.displaceBelowMs && !urgent) return;
+    for (const child of this.#view.peers) {
+      if ((child.childMask & (1 << substream)) === 0) continue;
+      const isNew = nowMs - child.childSinceMs[substream]! < POLICY.tenureMs;
+      if (!isNew || POLICY.manyTimes * this.#upOf(child) <= upBytesPerS) yield child;
+    }
   }
 
   /** True when many neighbours of a source lack `substream`. */

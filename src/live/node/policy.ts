@@ -138,6 +138,12 @@ export const POLICY = {
   unvouchedPlaces: 2,
   /** A path with more bits than this counts as false: the path of a dozen members has forty. */
   pathBits: 64,
+  /**
+   * A member with at least this many neighbours takes the swarm for so large that few of those below the head of a branch
+   * could feed that head. Sixteen viewers with up-links of 0.4 to 8 Mbit/s that know one another saw 99.5 % with the rule for
+   * large swarms, and 99.98 without it.
+   */
+  largeNeighbourhood: 18,
   /** A child makes room for a peer whose uplink is this many times its own. */
   strongerBy: 1.5,
   /**
