@@ -2,6 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { decodeLiveMessage, encodeLiveMessage } from "../../src/live/messages.ts";
 import { Flight } from "../../src/live/node/flight.ts";
+import { LineMeter } from "../../src/live/node/line-meter.ts";
 import { LinkFlight } from "../../src/live/node/link-flight.ts";
 import { type LiveLink, LivePeer } from "../../src/live/node/live-peer.ts";
 import { seededRandom } from "../simulation/event-queue.ts";
@@ -28,24 +29,27 @@ class Rig {
 
   /** `rate`: bytes a second that the line carries; `wants`: what there is to send, bytes a second. */
   constructor(
-    { rate, wants = Infinity, peers = 4, limit = Infinity }: {
+    { rate, wants = Infinity, peers = 4, limit = Infinity, isProbed = false, lateMs = 0 }: {
       rate: number;
       wants?: number;
       peers?: number;
       limit?: number;
+      isProbed?: boolean;
+      /** By how much the first answer of each neighbour is late, ms. */
+      lateMs?: number;
     },
   ) {
     const options = {
       guessBytesPerS: () => 125_000,
       isTold: false,
-      isProbed: false,
+      isProbed,
       limitBytesPerS: limit,
       random: seededRandom(1),
     };
     this.flight = new Flight(options);
     this.#wants = wants;
     const line = this.#line = new SimLine(this.queue, rate);
-    this.peers = Array.from({ length: peers }, (_, i) => this.#neighbour(line, 20 + 20 * i));
+    this.peers = Array.from({ length: peers }, (_, i) => this.#neighbour(line, 20 + 20 * i, lateMs));
     for (const peer of this.peers) this.flight.mark(peer, 0);
     if (wants === Infinity) this.#pump(Infinity);
     else this.#feed(wants);
@@ -106,19 +110,22 @@ class Rig {
         nonces.forEach(echo);
       },
     };
+    const take = (bytes: number) => {
+      waiting.push({ bytes, nonces: [], atMs: queue.nowMs });
+      if (waiting.length === 1) line.add(lane);
+    };
     const link = {
       send: (bytes: Uint8Array) => {
         const message = decodeLiveMessage(bytes);
+        // FILL.
+        if (message === null) take(bytes.length);
         if (message?.type !== "ping") return;
         assertEquals(encodeLiveMessage(message).length, 9);
         const last = waiting.at(-1);
         if (last === undefined) echo(message.nonce);
         else last.nonces.push(message.nonce);
       },
-      piece: () => {
-        waiting.push({ bytes: BLOCK, nonces: [], atMs: queue.nowMs });
-        if (waiting.length === 1) line.add(lane);
-      },
+      piece: () => take(BLOCK),
     } as unknown as LiveLink;
     const peer: LivePeer = new LivePeer(link, { role: "viewer", upBytesPerS: null }, 0);
     return peer;
@@ -167,6 +174,40 @@ test("Flight learns what a line carries within two seconds, whatever the sockets
     assert(rig.flight.line.isKnown, `${rate} is not known`);
     assert(Math.abs(rig.known / rate - 1) < 0.25, `${rate}: ${rig.known}`);
   }
+});
+
+test("Flight probes a line to a quarter of its rate, though the first answers of all neighbours are late", () => {
+  for (const rate of [50_000, 100_000, 250_000, 500_000]) {
+    const { flight } = new Rig({ rate, wants: 1, isProbed: true, lateMs: 80 }).run(2000);
+    assert(
+      flight.line.isKnown && Math.abs(flight.line.bytesPerS / rate - 1) < 0.25,
+      `${rate}: ${flight.line.bytesPerS}`,
+    );
+  }
+});
+
+test("LinkFlight is settled by the third time on the idle line, and no guess after the first", () => {
+  const link = new LinkFlight();
+  const steps = [30, null, null, 15, null].map((queuedMs, i) => {
+    link.measured(1000 * i, null, queuedMs, 1000 * i + (i === 1 ? 90 : 40));
+    return [link.isGuessed, link.isSettled, link.rttMs];
+  });
+  assertEquals(steps, [
+    [true, false, 10],
+    [false, false, 90],
+    [false, false, 40],
+    [false, false, 40],
+    [false, true, 40],
+  ]);
+});
+
+test("LineMeter.arrived() weighs the first sample of a line with what a burst showed", () => {
+  const line = new LineMeter(() => 125_000, false);
+  line.probed(800_000);
+  const arrival = { bytes: BLOCK, allBytes: BLOCK, aheadBytes: 2 * BLOCK, waitedMs: 100, baseMs: 40, isSure: true };
+  for (let ms = 0; ms <= 320; ms += 40) line.arrived({ ...arrival, wasLimited: true }, ms);
+  // A quarter of the way to 410 kB/s, not down to half as much again as has arrived.
+  assert(line.bytesPerS > 650_000 && line.bytesPerS < 750_000, `${line.bytesPerS}`);
 });
 
 test("Flight keeps a line busy and lets few blocks wait in it", () => {

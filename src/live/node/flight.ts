@@ -123,7 +123,7 @@ export class Flight {
     const nonce = newNonce(this.#random);
     let bytes = flight.unmarkedBytes;
     if (flight.marks.length >= MAX_MARKS) bytes += flight.marks.pop()!.bytes;
-    flight.marks.push({ nonce, bytes, aheadBytes: this.#inFlight, sentMs: nowMs });
+    flight.marks.push({ nonce, bytes, aheadBytes: this.#aheadBytes, sentMs: nowMs });
     flight.unmarkedBytes = 0;
     flight.markedMs = nowMs;
     peer.send({ type: "ping", nonce });
@@ -142,9 +142,10 @@ export class Flight {
     for (const mark of flight.marks.splice(0, at + 1)) bytes += mark.bytes;
     const queuedMs = last.aheadBytes === 0 ? null : this.line.queuedMs(nowMs);
     const waitedMs = flight.measured(last.sentMs, atMs, queuedMs, nowMs);
-    this.#probe?.reached(peer, nowMs);
+    if (flight.isSettled) this.#probe?.reached(peer, nowMs);
     if (bytes > 0) this.#arrived(peer, bytes, last, waitedMs, nowMs);
-    if (flight.marks.length === 0 && flight.unmarkedBytes >= LEAST_MARKED_BYTES) this.mark(peer, nowMs);
+    if (flight.marks.length > 0) return true;
+    if (this.#isUnsure(flight) || flight.unmarkedBytes >= LEAST_MARKED_BYTES) this.mark(peer, nowMs);
     return true;
   }
 
@@ -158,7 +159,7 @@ export class Flight {
   }
 
   /**
-   * Measures idle connections, and those whose least times are a guess; sets aside connections on which nothing arrives,
+   * Measures idle connections, and those whose least times are not settled; sets aside connections on which nothing arrives,
    * and pings them again. Once a tick.
    */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
@@ -166,8 +167,7 @@ export class Flight {
     const aloneMs = Math.max(ALONE_MS, 2000 * this.line.windowBytes / this.line.bytesPerS);
     for (const peer of peers) {
       const { flight } = peer;
-      const isUnsure = flight.isGuessed && this.#inFlight === 0 && flight.marks.length === 0;
-      if (isUnsure || nowMs - flight.markedMs >= POLICY.pingIntervalMs) this.mark(peer, nowMs);
+      if (this.#isUnsure(flight) || nowMs - flight.markedMs >= POLICY.pingIntervalMs) this.mark(peer, nowMs);
       if (flight.unackedBytes === 0) continue;
       const silentMs = nowMs - flight.movedMs;
       if (silentMs > STALLED_MS / 2 && nowMs - flight.markedMs > STALLED_MS / 2) this.mark(peer, nowMs);
@@ -177,6 +177,16 @@ export class Flight {
       this.#uncount(flight);
       flight.isAside = true;
     }
+  }
+
+  /** Payload under way over all connections, bytes, that of the probe included. */
+  get #aheadBytes(): number {
+    return this.#inFlight + (this.#probe?.underWayBytes ?? 0);
+  }
+
+  /** True when the least times of a connection can be measured now, on the idle line, and have to be. */
+  #isUnsure(flight: LinkFlight): boolean {
+    return !flight.isSettled && flight.marks.length === 0 && this.#aheadBytes === 0;
   }
 
   /** Adds the payload under way on a connection to the sum over all connections. */

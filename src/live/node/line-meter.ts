@@ -76,6 +76,10 @@ export class LineMeter {
   #rate = 0;
   /** Samples taken while the line was the limit. */
   #samples = 0;
+  /** Samples that a burst counts as once the line is the limit: it came through as fast as any line is believed to be. */
+  #probeSamples = 0;
+  /** The rate at which a burst came through, bytes/s; 0 without one. */
+  #probedBytesPerS = 0;
   /** The rates that the two quickest blocks suggest for the line, bytes/s, the quicker first. */
   readonly #shown = [0, 0] as [number, number];
   /** Blocks in a row that took long. */
@@ -142,8 +146,9 @@ export class LineMeter {
     if (this.isKnown) return;
     const mostBytesPerS = PROBED * this.#guess();
     this.#shown.fill(Math.max(this.#shown[0], bytesPerS));
-    this.#rate = Math.max(this.#rate, Math.min(bytesPerS, mostBytesPerS));
-    if (bytesPerS >= mostBytesPerS) return;
+    this.#probedBytesPerS = Math.min(bytesPerS, mostBytesPerS);
+    this.#rate = Math.max(this.#rate, this.#probedBytesPerS);
+    if (bytesPerS >= mostBytesPerS) return void (this.#probeSamples = PROBE_SAMPLES);
     this.#samples = PROBE_SAMPLES;
     this.#rate = bytesPerS;
   }
@@ -224,13 +229,13 @@ export class LineMeter {
   }
 
   #learn(sample: number, isLine: boolean): void {
-    if (isLine) this.#samples++;
+    if (isLine) this.#samples += 1 + (this.isKnown ? 0 : this.#probeSamples);
     const share = this.isKnown ? Math.max(SAMPLE_SHARE, 1 / Math.max(1, this.#samples)) : 1;
     this.#rate = Math.min(this.#rate + (sample - this.#rate) * share, this.#mostBytesPerS);
   }
 
   get #mostBytesPerS(): number {
-    return BELIEF * Math.max(this.#bestBytesPerS, this.#guess());
+    return Math.max(this.#probedBytesPerS, BELIEF * Math.max(this.#bestBytesPerS, this.#guess()));
   }
 
   /** More was waiting than went out. While the rate is unknown the window grows until that adds delay. */

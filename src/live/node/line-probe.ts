@@ -59,6 +59,13 @@ export class LineProbe {
     this.#random = random;
   }
 
+  /** The part of a burst that is under way, bytes. */
+  get underWayBytes(): number {
+    let bytes = 0;
+    for (const share of this.#shares.values()) if (share.waitedMs === null) bytes += share.bytes;
+    return bytes;
+  }
+
   /** The round trip of `peer` is known. */
   reached(peer: LivePeer, nowMs: number): void {
     if (this.#isDone || this.#ready.includes(peer)) return;
@@ -87,10 +94,10 @@ export class LineProbe {
   /** Time passes. */
   tick(nowMs: number): void {
     if (this.#isDone) return;
-    if (this.#line.isKnown) this.#isDone = true;
-    else if (this.#burstMs > -Infinity) {
+    if (this.#burstMs > -Infinity) {
       if (nowMs >= this.#endMs) this.#end(nowMs);
-    } else if (this.#ready.length >= ENOUGH_LINKS || nowMs - this.#readyMs >= GATHER_MS) {
+    } else if (this.#line.isKnown) this.#isDone = true;
+    else if (this.#ready.length >= ENOUGH_LINKS || nowMs - this.#readyMs >= GATHER_MS) {
       this.#burst(FIRST_BYTES, nowMs);
     }
   }
@@ -124,7 +131,7 @@ export class LineProbe {
     }
     this.#shares = new Map();
     const [least, most] = SECOND_BYTES;
-    if (this.#bursts === 1 && this.#ready.length > 0) {
+    if (this.#bursts === 1 && !this.#line.isKnown && this.#ready.length > 0) {
       return this.#burst(Math.min(most, Math.max(least, this.#bestBytesPerS * SECOND_MS / 1000)), nowMs);
     }
     this.#isDone = true;
