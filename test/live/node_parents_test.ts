@@ -72,6 +72,25 @@ test("LiveNode serves a displaced child until it has another parent, a second at
   assertEquals(weak.peer.pushMask, 0xfe);
 });
 
+test("LiveNode tells its uplink once a probe shows it, and asks again who refuses what it asked before", () => {
+  const { stage, peers: [peer] } = Stage.joined(1);
+  const { link } = peer!;
+  /** Times that the peer was asked, after it has refused again. */
+  const refused = () => {
+    stage.says(peer!, { type: "unsubscribe", mask: 0xff, reason: UnsubscribeReason.full });
+    return link.of("subscribe").length;
+  };
+  // Three PINGs on the idle line, then two bursts.
+  for (const waitMs of [20, 20, 20, 100, 100, 100]) {
+    stage.clock.advance(waitMs);
+    stage.echoes(peer!);
+    stage.node.uploader.flight.tick(stage.node.peers, stage.clock.monotonic());
+  }
+  assert(stage.node.uploader.isMeasured);
+  assertEquals(link.of("place").at(-1)!.upBytesPerS, Math.round(stage.node.toldUpBytesPerS!));
+  assertEquals([link.of("subscribe").length, refused(), refused()], [1, 2, 2]);
+});
+
 test("LiveNode keeps a parent that gave notice until another delivers", () => {
   const { stage, peers: [first] } = Stage.joined(1);
   stage.fill(first!);

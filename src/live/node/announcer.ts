@@ -50,6 +50,21 @@ export class Announcer {
     if (peer.placeSent === null || !samePlace(place, peer.placeSent)) this.#tellPlace(peer, place, nowMs);
   }
 
+  /**
+   * Reports to everybody at once that our uplink has turned out to be much larger: who refused us as a weak member is about
+   * to be asked again, and would refuse again.
+   */
+  tellUplink(nowMs: number): void {
+    const up = this.#uploader.toldBytesPerS;
+    if (up === null) return;
+    let place: Place | null = null;
+    for (const peer of this.#view.peers) {
+      if (peer.placeSent === null || up <= POLICY.strongerBy * (peer.placeSent.upBytesPerS ?? 0)) continue;
+      place ??= this.#place(nowMs);
+      this.#tellPlace(peer, this.#placeFor(peer, place), nowMs);
+    }
+  }
+
   #sendHeaders(peer: LivePeer): void {
     const { window } = this.#view;
     // While the first piece of a group is still on its way to us, a newcomer can fetch it from others.

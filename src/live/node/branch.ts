@@ -77,6 +77,12 @@ export class Branch {
     return newest - this.broughtSeq > rate.pieces(POLICY.starvedMs, 2) + perBlock;
   }
 
+  /** Monotonic ms at which `peer` was asked for the substream without having brought any of it; `Infinity`: it was not. */
+  askedMs(peer: LivePeer): number {
+    if (this.next?.peer === peer) return this.next.askedMs;
+    return this.parent === peer && !this.isProven ? this.sinceMs : Infinity;
+  }
+
   /**
    * Asks `peer`, as the first parent or after a lost one. It owes pieces from `fromSeq` on; it may push older ones,
    * too.

@@ -55,11 +55,21 @@ export class Inbox {
       case "headers":
         return this.#headersAsked(peer, message.lean, message.seqs);
       case "ping":
-        if (uploader.echoed(peer, message.nonce, null, nowMs)) return uploader.pump(nowMs);
+        if (uploader.echoed(peer, message.nonce, null, nowMs)) return this.#measured(nowMs);
         return pinged(peer, message.nonce, nowMs);
       case "pong":
-        if (uploader.echoed(peer, message.nonce, message.atMs, nowMs)) uploader.pump(nowMs);
+        if (uploader.echoed(peer, message.nonce, message.atMs, nowMs)) this.#measured(nowMs);
     }
+  }
+
+  /** An echo may show that our uplink is larger than we knew. In a crowd places go fast, so ask with it at once. */
+  #measured(nowMs: number): void {
+    const { uploader, parents, edge, announcer } = this.#parts;
+    if (edge.isKnown && !this.#view.isSource && parents.isStronger) {
+      announcer.tellUplink(nowMs);
+      parents.tick(nowMs, edge.urgentUntil + 1);
+    }
+    uploader.pump(nowMs);
   }
 
   #unsubscribed(peer: LivePeer, mask: number, reason: number, nowMs: number): void {

@@ -243,6 +243,7 @@ export class LiveNode {
     if (this.#options.role === "viewer") {
       this.#edge.tick(nowMs);
       if (this.#edge.isKnown) {
+        this.#announcer.tellUplink(nowMs);
         this.parents.tick(nowMs, this.#edge.urgentUntil + 1);
         const due = dueUntil(this.#feeds, this.window, nowMs + POLICY.pullDueMs);
         const urgentUntil = Math.max(this.#edge.urgentUntil, due);

@@ -23,6 +23,8 @@ export class Parents {
   #wasFed = false;
   /** Uplink with which we asked for places, bytes/s; 0 before it was known. */
   #askedUpBytesPerS = 0;
+  /** Monotonic ms since when we ask with that uplink. */
+  #askedUpSinceMs = -Infinity;
 
   constructor(view: NodeView, uploader: Uploader) {
     this.#view = view;
@@ -33,6 +35,11 @@ export class Parents {
   /** Substreams that somebody pushes to us, or was asked to. */
   get count(): number {
     return this.branches.filter((branch) => branch.parent !== null).length;
+  }
+
+  /** True when our uplink is known to be so much larger than when we asked for places that we should ask again. */
+  get isStronger(): boolean {
+    return (this.#uploader.toldBytesPerS ?? 0) > POLICY.strongerBy * this.#askedUpBytesPerS;
   }
 
   /** How deep we are on `substream`; `UNFED` when it does not reach us. */
@@ -50,7 +57,7 @@ export class Parents {
    * the edge is known. `firstSeq`: older pieces are not wanted from parents.
    */
   tick(nowMs: number, firstSeq: number): void {
-    this.#reconsider();
+    this.#reconsider(nowMs);
     this.#leaveCircles(nowMs);
     this.#dropSilent(nowMs);
     this.#dropLaggards(nowMs);
@@ -95,7 +102,8 @@ export class Parents {
   lost(peer: LivePeer, mask: number, nowMs: number, refused: boolean): void {
     for (const branch of this.branches) {
       if ((mask & branch.bit) === 0) continue;
-      if (refused) {
+      // A refusal of what was asked with a smaller uplink says nothing about now.
+      if (refused && branch.askedMs(peer) >= this.#askedUpSinceMs) {
         peer.refusedUntilMs[branch.substream] = nowMs + POLICY.refusedMs * (0.5 + this.#view.random());
       }
       if (branch.next?.peer === peer) branch.forgetNext();
@@ -126,10 +134,10 @@ export class Parents {
   }
 
   /** Who refused us when our uplink seemed smaller is asked again. */
-  #reconsider(): void {
-    const up = this.#uploader.toldBytesPerS ?? 0;
-    if (up <= POLICY.strongerBy * this.#askedUpBytesPerS) return;
-    this.#askedUpBytesPerS = up;
+  #reconsider(nowMs: number): void {
+    if (!this.isStronger) return;
+    this.#askedUpBytesPerS = this.#uploader.toldBytesPerS ?? 0;
+    this.#askedUpSinceMs = nowMs;
     for (const peer of this.#view.peers) peer.refusedUntilMs.fill(0);
   }
 
