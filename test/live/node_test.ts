@@ -3,6 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { UnsubscribeReason } from "../../src/live/messages.ts";
 import { GENUINE } from "../simulation/live-network.ts";
 import { CLOSED, UNFED } from "../../src/live/node/place.ts";
+import { POLICY } from "../../src/live/node/policy.ts";
 import { publish, source, Stage } from "./support.ts";
 
 test("LiveNode tells a newcomer its window, the newest header and where to start", () => {
@@ -208,9 +209,21 @@ test("LiveNode gives a new child the past after what all children wait for, and 
   assertEquals(child.link.pieces.map(({ seq }) => seq), [5, 7, 7, 7, 7, 5]);
   stage.delivers(child, 17);
   for (let seq = 8; seq < 11; seq++) publish(stage, seq);
+  stage.delivers(child, 6);
   const strong = stage.neighbour({ upBytesPerS: 500_000 });
   stage.says(strong, { type: "subscribe", mask: 0x01, from: 11 });
   assertEquals([strong.peer.childMask, child.peer.childMask], [0, 0xff]);
+});
+
+test("LiveNode gives a place of another while a piece that has just come waits: all its blocks come at once", () => {
+  const stage = source(5, 160_000);
+  const weak = stage.neighbour({ upBytesPerS: 25_000 });
+  stage.says(weak, { type: "subscribe", mask: 0xff, from: 5 });
+  stage.delivers(weak, 10);
+  publish(stage, 5);
+  const strong = stage.neighbour({ upBytesPerS: 500_000 });
+  stage.says(strong, { type: "subscribe", mask: 0x01, from: 6 });
+  assertEquals([strong.peer.childMask, stage.node.uploader.pushDelayMs > POLICY.displaceBelowMs], [0x01, true]);
 });
 
 test("LiveNode as the source gives a tree's first children what came before them first: all below wait for it", () => {

@@ -323,9 +323,9 @@ export const POLICY = {
   /** A parent gives a new child older pieces at once only while its own queue is shorter than this. */
   catchUpBelowMs: 600,
   /**
-   * A child makes room for another only while pushes wait less than this, because both are served for a while. Without
-   * this limit the queue of the simulated source grew to 1.2 s, and so did everybody's delay, when a thousand came in
-   * half a minute.
+   * A child makes room for another only while no queue stands that is longer than this (`Uploader.standingDelayMs`), because
+   * both are served for a while. Without this limit the queue of the simulated source grew to 1.2 s, and so did everybody's
+   * delay, when a thousand came in half a minute.
    */
   displaceBelowMs: 250,
   /** While pushes wait longer than this, children beyond `loadLimit` are dropped; otherwise only those beyond the whole uplink. */

@@ -28,6 +28,9 @@ const GIVEN_MS = 5000;
 /** A line with a lower limit than this is not probed, bytes/s: that takes 60 KB at once. */
 const PROBED_BYTES_PER_S = 65_536;
 
+/** A queue stands when it has not been shorter for this long, ms: a piece of the source fills its queue for a part of that. */
+const STANDING_MS = 300;
+
 /** Weight of one push in the average time that pushes take. */
 const AVERAGE_SHARE = 0.03;
 /** Smaller changes of that average are not reported, ms. */
@@ -56,6 +59,9 @@ export class Uploader {
   /** Time that a push waits and takes, averaged, and as last reported, ms. */
   #averageMs: number;
   #toldMs: number;
+  /** The least `pushDelayMs` of the last period of `STANDING_MS`, and of this one, ms. */
+  #leastDelayMs: [number, number] = [0, 0];
+  #leastSinceMs = -Infinity;
   readonly #limitBytesPerS: number | null;
   /** Payload sent, bytes. */
   sentBytes = 0;
@@ -117,6 +123,14 @@ export class Uploader {
   get pushDelayMs(): number {
     const blocks = this.#pushes[0].length + this.#pushes[1].length;
     return (blocks * BLOCK_BYTES + this.#waitingBytes) / this.uplinkBytesPerS * 1000;
+  }
+
+  /**
+   * The part of `pushDelayMs` that does not go away between two pieces, ms. All children's blocks of a piece come at once,
+   * so a queue that is long for a moment says nothing about how much the line can carry (as in CoDel, RFC 8289).
+   */
+  get standingDelayMs(): number {
+    return Math.min(this.pushDelayMs, ...this.#leastDelayMs);
   }
 
   /**
@@ -196,6 +210,7 @@ export class Uploader {
 
   /** Hands blocks over while the network takes them. */
   pump(nowMs: number): void {
+    this.#noteDelay(nowMs);
     while (this.#mayHand(nowMs)) {
       if (this.#proofs.length > 0) {
         this.#answer(this.#proofs.shift()!, nowMs);
@@ -212,6 +227,14 @@ export class Uploader {
     this.flight.isLimited = isMore && !this.flight.hasRoom(nowMs);
     const pauseMs = this.flight.pauseMs(nowMs);
     if (isMore && pauseMs > 0) this.#wake(pauseMs);
+  }
+
+  #noteDelay(nowMs: number): void {
+    if (nowMs - this.#leastSinceMs >= STANDING_MS) {
+      this.#leastDelayMs = [this.#leastDelayMs[1], Infinity];
+      this.#leastSinceMs = nowMs;
+    }
+    this.#leastDelayMs[1] = Math.min(this.#leastDelayMs[1], this.pushDelayMs);
   }
 
   #mayHand(nowMs: number): boolean {
