@@ -146,6 +146,22 @@ test("LiveNode pulls what a neighbour has had for 0.8 s, and cancels what a push
   assertEquals(other!.link.cancels.filter(({ seq }) => seq === 21).length, 4);
 });
 
+test("LiveNode moves requests that a reader waits for to a neighbour that has the piece, after 0.4 s", () => {
+  const { stage, peers } = Stage.joined(5);
+  const first = peers.flatMap(({ link }) => link.requests);
+  const other = stage.neighbour();
+  stage.window(other, 10, 21);
+  stage.pass(300);
+  const before = other.link.requests.length;
+  stage.pass(200);
+  const keys = (requests: readonly { seq: number; offset: number }[]) =>
+    requests.map(({ seq, offset }) => `${seq} ${offset}`);
+  const moved = keys(peers.flatMap(({ link }) => link.cancels));
+  const asked = keys(other.link.requests.slice(before));
+  assert(moved.length > 0 && moved.every((key) => keys(first).includes(key)), `${moved}`);
+  assert(asked.length > 0 && asked.every((key) => moved.includes(key)), `${asked}`);
+});
+
 test("LiveNode pulls what no parent brings as soon as a neighbour has it", () => {
   const { stage, peers: [first, other] } = Stage.joined(2);
   stage.fill(first!);

@@ -171,6 +171,11 @@ export const POLICY = {
   requestTimeoutMs: 1500,
   /** The same for a peer that is taken for gone, ms. */
   silentTimeoutMs: 300,
+  /**
+   * A request for a block that a reader waits for moves to another neighbour after this long, if one has the piece: a
+   * neighbour whose line is full of pushes may serve it after 1.5 s, or not at all.
+   */
+  moveRequestMs: 400,
   /** A snubbed peer is asked nothing for this long. */
   snubMs: 10_000,
   /** A block queued longer than this for sending is of no use any more. */

@@ -1,7 +1,7 @@
 /** Requests what pushes did not bring. */
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { blockCount, blockLength } from "../header.ts";
-import type { LivePeer } from "./live-peer.ts";
+import type { LivePeer, OwnRequest } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
 import type { Parents } from "./parents.ts";
 import type { PieceEntry, PieceWindow } from "./piece-window.ts";
@@ -28,6 +28,8 @@ export class Puller {
   readonly #asked = new Map<number, LivePeer>();
   /** Blocks with a false copy: nobody will send them again unless asked. */
   readonly #spoilt = new Set<number>();
+  /** Readers wait for pieces up to here. */
+  #urgentUntil = -1;
 
   constructor(view: NodeView, parents: Parents) {
     this.#view = view;
@@ -43,6 +45,7 @@ export class Puller {
    * are requested at once; others once a neighbour has had them for 0.8 s.
    */
   tick(from: number, urgentUntil: number, nowMs: number): void {
+    this.#urgentUntil = urgentUntil;
     const newest = this.#window.newest?.seq ?? -1;
     const { rate } = this.#view;
     const to = newest + rate.pieces(POLICY.aheadMs, POLICY.leastPiecesAhead);
@@ -107,7 +110,7 @@ export class Puller {
       if (this.#asked.has(key)) continue;
       const isPushed = this.#parents.depth(this.#view.substreamOf(entry.seq, block)) !== UNFED;
       if (onlyUnpushed && !this.#spoilt.has(key) && isPushed) continue;
-      const peer = this.#choose(entry.seq, nowMs);
+      const peer = this.#choose(entry.seq, key, nowMs);
       if (peer === null) return;
       const bytes = entry.header === null ? BLOCK_BYTES : blockLength(entry.header.lengthBytes, block);
       peer.requests.set(key, { seq: entry.seq, block, bytes, atMs: nowMs });
@@ -116,11 +119,13 @@ export class Puller {
     }
   }
 
-  #choose(seq: number, nowMs: number): LivePeer | null {
+  #choose(seq: number, key: number, nowMs: number): LivePeer | null {
     let best: LivePeer | null = null;
     let bestCost = Infinity;
     for (const peer of this.#view.peers) {
-      if (peer.closed || peer.requests.size >= POLICY.requestsPerPeer || !peer.has(seq)) continue;
+      if (peer.closed || peer.requests.size >= POLICY.requestsPerPeer || !peer.has(seq) || peer.requests.has(key)) {
+        continue;
+      }
       if (peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || peer.upBytesPerS === 0 || isQuiet(peer, nowMs)) {
         continue;
       }
@@ -133,12 +138,35 @@ export class Puller {
     return best;
   }
 
-  /** Gives up requests that were not served in time. */
+  /** Withdraws a request that a reader waits for, if another neighbour may serve it sooner. */
+  #move(key: number, request: OwnRequest, peer: LivePeer, nowMs: number): void {
+    const { seq, block, bytes, atMs } = request;
+    if (seq > this.#urgentUntil || bytes <= POLICY.proofBytes || !this.#isElsewhere(seq, peer, nowMs)) return;
+    this.#asked.delete(key);
+    peer.link.cancel(seq, block * BLOCK_BYTES, bytes);
+    peer.pullAfterMs = nowMs + POLICY.moveRequestMs;
+    // One that has sent nothing since keeps the request: it is snubbed if that goes on.
+    if (peer.lastBlockMs >= atMs) peer.requests.delete(key);
+  }
+
+  /** True when a neighbour other than `than` has the piece, and little to do for us. */
+  #isElsewhere(seq: number, than: LivePeer, nowMs: number): boolean {
+    for (const peer of this.#view.peers) {
+      if (peer !== than && peer.has(seq) && peer.requests.size < 2 && nowMs >= peer.pullAfterMs) return true;
+    }
+    return false;
+  }
+
+  /** Moves requests that readers wait for, and gives up those that were not served in time. */
   expire(nowMs: number): void {
     for (const peer of this.#view.peers) {
       const timeoutMs = isSilent(peer, nowMs) ? POLICY.silentTimeoutMs : POLICY.requestTimeoutMs;
       for (const [key, request] of peer.requests) {
-        if (nowMs - request.atMs < timeoutMs) break;
+        if (nowMs - request.atMs < Math.min(timeoutMs, POLICY.moveRequestMs)) break;
+        if (nowMs - request.atMs < timeoutMs) {
+          if (this.#asked.get(key) === peer) this.#move(key, request, peer, nowMs);
+          continue;
+        }
         peer.requests.delete(key);
         if (this.#asked.get(key) === peer) this.#asked.delete(key);
         peer.link.cancel(request.seq, request.block * BLOCK_BYTES, request.bytes);
