@@ -83,8 +83,8 @@ export class Announcer {
   #announce(peer: LivePeer, nowMs: number): void {
     const { window } = this.#view;
     if (peer.windowVersion === window.version) return;
-    if (nowMs - peer.windowSentMs < POLICY.windowIntervalMs) return;
     const isNewcomer = peer.window === null || windowNewest(peer.window) < peer.window.base;
+    if (nowMs - peer.windowSentMs < this.#windowIntervalMs(peer, isNewcomer)) return;
     if (isNewcomer) this.#sendHeaders(peer);
     else if (!window.hasNewFor(peer.window!, peer.windowVersion)) {
       const spokeMs = Math.max(peer.windowSentMs, peer.placeSentMs, peer.flight.markedMs);
@@ -92,6 +92,13 @@ export class Announcer {
     }
     peer.windowSentMs = nowMs;
     this.#sendWindow(peer);
+  }
+
+  /** Least time between two WINDOWs to `peer`. It may be longer for one that hears the same from many others. */
+  #windowIntervalMs({ place }: LivePeer, isNewcomer: boolean): number {
+    const { windowIntervalMs, windowIntervalPerPeerMs, sparseWindowMs } = POLICY;
+    if (isNewcomer || place === null || place.depths.includes(UNFED)) return windowIntervalMs;
+    return Math.min(sparseWindowMs, Math.max(windowIntervalMs, windowIntervalPerPeerMs * this.#view.peers.size));
   }
 
   #place(nowMs: number): Place {
