@@ -1,6 +1,7 @@
 /** How the members of a simulated broadcast find one another: by a tracker, and by what their neighbours tell. */
 import type { EventWheel } from "./event-wheel.ts";
 import { connect, punch, SET_UP_TRIPS, type SimHost } from "./live-network.ts";
+import { oneWayMs } from "./regions.ts";
 
 /** Neighbours that a member looks for, and most that it has; the source has as many as in `LivePeers`. */
 export const NEIGHBOURS = 20;
@@ -21,7 +22,7 @@ export interface MeetingHost {
   viewers(): readonly { readonly host: SimHost }[];
   /** The source is gone. */
   isAway(): boolean;
-  /** Least and most one-way latency of a connection, ms. */
+  /** Least and most one-way latency of a connection between members that live in no region, ms. */
   readonly latencyMs: readonly [number, number];
   /** There are members that nobody can connect to. */
   readonly hasClosed: boolean;
@@ -37,10 +38,11 @@ export class Meeting {
     this.#run = run;
   }
 
-  /** A latency for a new connection, ms. */
-  latencyMs(): number {
-    const [least, most] = this.#run.latencyMs;
-    return least + (most - least) * this.#run.random();
+  /** A one-way latency for a new connection between `a` and `b`, ms. */
+  latencyMs({ options: { region: from } }: SimHost, { options: { region: to } }: SimHost): number {
+    const { latencyMs: [least, most], random } = this.#run;
+    if (from !== undefined && to !== undefined) return oneWayMs(from, to, random);
+    return least + (most - least) * random();
   }
 
   /**
@@ -52,7 +54,7 @@ export class Meeting {
     const viewers = this.#run.viewers();
     const isAway = this.#run.isAway();
     if (host.options.liar !== undefined && !isAway && this.#hasRoom(source)) {
-      connect(queue, host, source, this.latencyMs());
+      connect(queue, host, source, this.latencyMs(host, source));
     }
     for (let tries = 0; tries < 3 * NEIGHBOURS && host.links.size + host.dialing < NEIGHBOURS; tries++) {
       const pick = Math.floor(random() * (viewers.length + 1));
@@ -72,7 +74,7 @@ export class Meeting {
 
   #dial(host: SimHost, other: SimHost): void {
     if (!this.#hasRoom(other)) return;
-    const latencyMs = this.latencyMs();
+    const latencyMs = this.latencyMs(host, other);
     if (!connect(this.#run.queue, host, other, latencyMs)) return;
     if (host.options.isPunchable === true) this.#introduce(host, other, latencyMs);
     if (host.options.isClosed === true) return;
@@ -88,7 +90,7 @@ export class Meeting {
       delayMs += PUNCH_TRIPS * Math.max(latencyMs, link.latencyMs);
       queue.after(delayMs, () => {
         const seeks = [newcomer, neighbour].every((host) => host.alive && host.links.size < ENOUGH_NEIGHBOURS);
-        if (seeks) punch(queue, newcomer, neighbour, this.latencyMs());
+        if (seeks) punch(queue, newcomer, neighbour, this.latencyMs(newcomer, neighbour));
       });
     }
   }

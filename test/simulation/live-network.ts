@@ -13,6 +13,7 @@ import { POLICY } from "../../src/live/node/policy.ts";
 import type { LiveVerifier } from "../../src/live/signer.ts";
 import type { EventWheel } from "./event-wheel.ts";
 import { MESSAGE_NAMES, type MessageName, SentMessages } from "./sent-messages.ts";
+import type { Region } from "./regions.ts";
 import { type LineQueue, SimLine } from "./sim-line.ts";
 
 /** Unix ms at virtual time 0. */
@@ -60,13 +61,15 @@ export interface HostOptions {
   readonly liar?: LiarKind;
   readonly role: "source" | "viewer";
   readonly uplinkBytesPerS: number;
-  /** How long its router's queue keeps messages waiting for blocks of other connections, ms. Default 0. */
+  /** How much its router queues before it drops packets, ms. Messages wait there for blocks of other connections. Default 0: it does neither. */
   readonly routerMs?: number;
   /** What its user says that it may send, bytes/s. Default: nothing is said. */
   readonly limitBytesPerS?: number;
   readonly poisons?: boolean;
   /** Share of packets that is lost on the way. Default 0. */
   readonly loss?: number;
+  /** Where it lives; absent: nowhere in particular. */
+  readonly region?: Region;
   /** Nobody can connect to it; it can to those who are not so. Default false. */
   readonly isClosed?: boolean;
   /** Its NAT keeps one port per socket, so that it can meet others like it by hole punching. */
@@ -297,15 +300,19 @@ class SimLink implements LiveLink, LineQueue {
     });
   }
 
-  /** What sending lost packets again costs, ms: a round trip, or more when nothing behind them shows the loss. */
+  /**
+   * What sending lost packets again costs, ms: a round trip, or more when nothing behind them shows the loss. A packet that our
+   * own router dropped takes the line's time again, and the queue's.
+   */
   #lossMs(bytes: number): number {
-    const { loss = 0 } = this.from.options;
-    if (loss === 0) return 0;
+    const { options: { loss = 0 }, line, random } = this.from;
+    const dropped = line.dropShare(2 * this.latencyMs, PACKET_BYTES);
+    if (loss + dropped === 0) return 0;
     let ms = 0;
     for (let left = Math.ceil(bytes / PACKET_BYTES); left > 0; left--) {
-      if (this.from.random() >= loss) continue;
+      if (random() >= loss + dropped) continue;
       const isLast = left <= FAST_RETRANSMIT_PACKETS && this.#parcels.length === 0;
-      ms = Math.max(ms, 2 * this.latencyMs + (isLast ? RETRANSMIT_MS : 0));
+      ms = Math.max(ms, 2 * this.latencyMs + line.charge(PACKET_BYTES) + (isLast ? RETRANSMIT_MS : 0));
     }
     return ms;
   }

@@ -33,6 +33,8 @@ export interface LiveScenario {
   readonly uplinks?: readonly number[];
   /** As in `HostOptions`. */
   readonly routerMs?: number;
+  /** Members live in four parts of the world, the source in one of them. Default: anywhere, see `latencyMs`. */
+  readonly hasRegions?: boolean;
   /** The source's line, and the limit that its user states, bytes/s. Default for both: twice the bitrate. */
   readonly sourceLine?: { readonly bytesPerS: number; readonly limitBytesPerS: number };
   /** Uplinks of viewers in shares of what they would be. Default 1. */

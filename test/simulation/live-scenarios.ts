@@ -13,6 +13,7 @@ export function liveScenarios(viewers: number, seed = 1): LiveScenario[] {
   );
   return [
     { ...calm, name: "steady", arriveS: 120, durationS: 160 },
+    { ...calm, name: "routers and regions", routerMs: 300, hasRegions: true },
     { ...calm, name: "churn 30 %/min", churnPerMinute: 0.3, durationS: 120 },
     { ...calm, name: "20 % poisoners", poisoners: 0.2, durationS: 160 },
     { ...calm, name: "50 % send nothing", zeroUpload: 0.5 },

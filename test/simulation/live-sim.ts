@@ -11,6 +11,7 @@ import { Meeting, NEIGHBOURS, SOURCE_LINKS } from "./live-meeting.ts";
 import { SOURCE_QUIET_MS, SOURCE_RETRY_MS } from "../../src/live/swarm/redial.ts";
 import { connect, disconnect, EPOCH_MS, GENUINE, SimHost, simulatedHeader } from "./live-network.ts";
 import type { LiveResult, LiveScenario } from "./live-scenario.ts";
+import { dealRegion } from "./regions.ts";
 import { SentMessages } from "./sent-messages.ts";
 
 export type { LiveResult, LiveScenario } from "./live-scenario.ts";
@@ -92,6 +93,7 @@ export class LiveSimulation {
         loss: scenario.loss ?? 0,
         isClosed: scenario.closedSource ?? false,
         routerMs: scenario.routerMs ?? 0,
+        ...this.#placed(),
       },
       this.#stream,
       this.#random,
@@ -189,6 +191,7 @@ export class LiveSimulation {
       loss,
       clockAheadMs,
       routerMs,
+      ...this.#placed(),
       isClosed,
       isPunchable,
     } as const;
@@ -211,6 +214,11 @@ export class LiveSimulation {
     host.onPiece = () => this.#play(viewer);
     this.#meeting.meet(host);
     this.#queue.after(TICK_MS * this.#random(), () => this.#tickHost(host, viewer));
+  }
+
+  /** Where a new member lives. */
+  #placed(): Pick<SimHost["options"], "region"> {
+    return this.#scenario.hasRegions === true ? { region: dealRegion(this.#random) } : {};
   }
 
   #tickHost(host: SimHost, viewer: Viewer | null): void {
@@ -303,7 +311,7 @@ export class LiveSimulation {
       const everyMs = SOURCE_RETRY_MS * (0.8 + 0.4 * this.#random());
       this.#queue.after(everyMs * this.#random(), () => {
         if (this.#source.links.size < (this.#scenario.sourceLinks ?? SOURCE_LINKS)) {
-          connect(this.#queue, host, this.#source, this.#meeting.latencyMs());
+          connect(this.#queue, host, this.#source, this.#meeting.latencyMs(host, this.#source));
         }
       });
     }

@@ -144,6 +144,12 @@ test("simulateLive() gives the same figures for the same seed", () => {
   assertEquals(simulateLive(scenario), simulateLive(scenario));
 });
 
+test("LiveNode plays to viewers in four parts of the world whose routers queue packets and drop them", () => {
+  const result = simulateLive({ ...CALM, viewers: 40, name: "regions", routerMs: 300, hasRegions: true });
+  assertEquals(result.joined, 40);
+  assertWithin(result, { lagP95S: 4, continuity: 0.98, viewerShare: 0.9 });
+});
+
 test("LiveNode plays to sixteen viewers whose routers queue its PINGs with blocks and who have 1.5 × the bitrate on average", () => {
   const MBIT = 125_000;
   const mixed = {

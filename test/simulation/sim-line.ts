@@ -12,6 +12,9 @@ export interface LineQueue {
   headSent(): void;
 }
 
+/** Most packets that a router drops: with more, a connection would wait for its timer rather than send. */
+const MOST_DROPPED = 0.1;
+
 /** The up-link of one simulated member. */
 export class SimLine {
   readonly #queue: EventWheel;
@@ -26,7 +29,7 @@ export class SimLine {
   #waitingBytes = 0;
   readonly #routerMs: number;
 
-  /** `bytesPerS` may be `Infinity`. `routerMs`: how long a router keeps messages waiting for blocks of other connections. */
+  /** `bytesPerS` may be `Infinity`. `routerMs`: how much a router queues before it drops packets; 0: it neither queues nor drops. */
   constructor(queue: EventWheel, bytesPerS: number, routerMs = 0) {
     this.#queue = queue;
     this.#bytesPerS = bytesPerS;
@@ -52,6 +55,19 @@ export class SimLine {
     if (this.#isSending) this.#owedMs += ms;
     else this.#messagesUntilMs = Math.max(this.#queue.nowMs, this.#messagesUntilMs) + ms;
     return waitMs + ms;
+  }
+
+  /**
+   * Share of packets of `packetBytes` that the router drops from connections with this round trip: 0 unless its queue is full.
+   * Then it is what keeps the windows of all connections that send at the size of queue and way, by the square-root law of
+   * TCP (Mathis and others, 1997). What waits beyond the router waits in the sockets.
+   */
+  dropShare(rttMs: number, packetBytes: number): number {
+    const queuedMs = this.#waitingBytes / this.#bytesPerS * 1000;
+    if (this.#routerMs === 0 || queuedMs < this.#routerMs) return 0;
+    const senders = this.#turns.length + 1;
+    const windowPackets = this.#bytesPerS * (this.#routerMs + rttMs) / 1000 / packetBytes / senders;
+    return Math.min(MOST_DROPPED, 8 / (3 * windowPackets ** 2));
   }
 
   #send(): void {
