@@ -1,6 +1,7 @@
 /** One test, at least, for each line of the protocol's list of attacks and answers. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
+import { BOUNDS } from "../../src/live/node/bounds.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { GENUINE, POISON } from "../simulation/live-network.ts";
 import { seeded } from "../metainfo/support.ts";
@@ -23,7 +24,7 @@ test("LiveNode verifies at most fifty headers a second of one peer", () => {
   stage.clock.advance(1000);
   const before = stage.verifications;
   for (let seq = 21; seq < 221; seq++) stage.header(flooder!, seq);
-  assertEquals(stage.verifications - before, POLICY.headersPerS);
+  assertEquals(stage.verifications - before, BOUNDS.headersPerS);
   assertEquals(stage.node.counters.skippedVerifications, 150);
 });
 
@@ -115,8 +116,8 @@ test("LiveNode looks no further ahead than it may when a WINDOW claims the futur
   const { stage, peers: [liar] } = Stage.joined(1);
   stage.window(liar!, 10, 2 ** 31);
   stage.pass(1000);
-  assert(stage.node.window.get(20 + POLICY.leastPiecesAhead) !== undefined);
-  assertEquals(stage.node.window.get(21 + POLICY.leastPiecesAhead), undefined);
+  assert(stage.node.window.get(20 + POLICY.leastPiecesInReach) !== undefined);
+  assertEquals(stage.node.window.get(21 + POLICY.leastPiecesInReach), undefined);
 });
 
 /** The steps that `run` makes the window of `stage` look for pieces. */
@@ -143,9 +144,9 @@ test("LiveNode looks at few WINDOWs of a flood, and at the last of them in the e
     stage.window(flooder!, 10, 81);
   });
   // Two of three had a look for each of the forty pieces.
-  assert(looks <= POLICY.windowsPerS * 40, `${looks}`);
+  assert(looks <= BOUNDS.windowsPerS * 40, `${looks}`);
   // All but those and the last, which is still to be looked at.
-  assertEquals(stage.node.counters.skippedWindows, 201 - POLICY.windowsPerS - 1);
+  assertEquals(stage.node.counters.skippedWindows, 201 - BOUNDS.windowsPerS - 1);
   assertEquals(stage.node.window.get(80), undefined);
   stage.pass(200);
   assert(stage.node.window.get(80) !== undefined);
@@ -166,7 +167,7 @@ test("LiveNode bans who sends more WINDOWs than a member could have, however lon
   assertEquals(member!.link.closedWith, undefined);
 
   const connectedS = (stage.clock.monotonic() - flooder!.peer.connectedMs) / 1000;
-  const most = POLICY.windowBacklog + POLICY.windowsPerS * connectedS;
+  const most = BOUNDS.windowBacklog + BOUNDS.windowsPerS * connectedS;
   for (let i = 1; i < most; i++) stage.window(flooder!, 10, 21);
   assertEquals(flooder!.link.closedWith, undefined);
   stage.window(flooder!, 10, 21);
@@ -181,11 +182,11 @@ test("LiveNode queues at most 64 requests of a peer and rejects the rest", () =>
   const flooder = stage.neighbour();
   for (let i = 0; i < 500; i++) stage.node.requested(flooder.peer, 16, 16384 * (i % 4), 16384);
   assertEquals(flooder.link.pieces.length, 2);
-  assertEquals(flooder.link.rejects.length, 500 - POLICY.requestQueueLimit - flooder.link.pieces.length);
+  assertEquals(flooder.link.rejects.length, 500 - BOUNDS.requestQueueLimit - flooder.link.pieces.length);
   stage.node.requested(flooder.peer, 99, 0, 16384);
   stage.node.requested(flooder.peer, 16, 5, 16384);
   stage.node.requested(flooder.peer, 16, 0, 1 << 17);
-  assertEquals(flooder.link.rejects.length, 503 - POLICY.requestQueueLimit - flooder.link.pieces.length);
+  assertEquals(flooder.link.rejects.length, 503 - BOUNDS.requestQueueLimit - flooder.link.pieces.length);
 });
 
 test("LiveNode bans the sender of malformed or giant messages", () => {
@@ -219,7 +220,7 @@ test("LiveNode echoes at most ten pings a second", () => {
   const { stage, peers: [pinger] } = Stage.joined();
   const before = pinger!.link.of("ping").length;
   for (let i = 0; i < 200; i++) stage.says(pinger!, { type: "ping", nonce: 1n << 60n });
-  assertEquals(pinger!.link.of("ping").length - before, POLICY.pongsPerS);
+  assertEquals(pinger!.link.of("ping").length - before, BOUNDS.pongsPerS);
 });
 
 test("LiveNode holds few blocks for a header that is still being verified", () => {
@@ -232,7 +233,7 @@ test("LiveNode holds few blocks for a header that is still being verified", () =
   });
   stage.header(peer!, 21);
   for (let i = 0; i < 1000; i++) stage.node.block(peer!.peer, 21, 0, GENUINE.subarray(0, 16384));
-  assertEquals(peer!.peer.waitingBlocks, POLICY.waitingBlockLimit);
+  assertEquals(peer!.peer.waitingBlocks, BOUNDS.waitingBlockLimit);
   verdicts[0]!(true);
   assertEquals(peer!.peer.waitingBlocks, 0);
   assert(stage.node.window.get(21)?.blocks[0] != null);

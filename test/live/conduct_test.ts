@@ -22,8 +22,8 @@ test("Conduct keeps what a member did beyond its connection, for the next one fr
   const [stranger, again, neighbour] = [peerOf("192.0.2.2"), peerOf("192.0.2.1"), peerOf("192.0.2.1")];
   for (const peer of [stranger, again, neighbour]) conduct.restore(peer);
   const doubts = [stranger, again, neighbour].map((peer) => [peer.barrenTimes, peer.barrenUntilMs, peer.failedTrials]);
-  assertEquals(doubts, [[0, -Infinity, 0], [1, 1000 + POLICY.barrenMs, 1], [0, -Infinity, 0]]);
-  assertEquals(again.barredUntilMs, 1000 + POLICY.barredMs);
+  assertEquals(doubts, [[0, -Infinity, 0], [1, 1000 + POLICY.avoidMs, 1], [0, -Infinity, 0]]);
+  assertEquals(again.barredUntilMs, 1000 + POLICY.avoidMs);
 });
 
 test("Conduct keeps a bounded number of records, the latest, and none of honest members or unknown hosts", () => {
@@ -51,7 +51,7 @@ test("noteBarren() doubles the time each time up to a limit, and forgives one ti
     const nowMs = Math.max(0, peer.barrenUntilMs);
     peer.hasBrought = true;
     noteBarren(peer, nowMs);
-    waits.push((peer.barrenUntilMs - nowMs) / POLICY.barrenMs);
+    waits.push((peer.barrenUntilMs - nowMs) / POLICY.avoidMs);
     assertEquals(peer.hasBrought, false);
   }
   assertEquals(waits, [1, 2, 4, 8, 16, 32, 32, 32]);

@@ -239,7 +239,7 @@ test("LiveNode gives a place of another while a piece that has just come waits: 
   publish(stage, 5);
   const strong = stage.neighbour({ upBytesPerS: 500_000 });
   stage.says(strong, { type: "subscribe", mask: 0x01, from: 6 });
-  assertEquals([strong.peer.childMask, stage.node.uploader.pushDelayMs > POLICY.displaceBelowMs], [0x01, true]);
+  assertEquals([strong.peer.childMask, stage.node.uploader.pushDelayMs > POLICY.busyMs], [0x01, true]);
 });
 
 test("LiveNode as the source gives a tree's first children what came before them first: all below wait for it", () => {

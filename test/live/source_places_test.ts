@@ -75,7 +75,7 @@ test("SourcePlaces ends the trial of a child that nobody is fed through, and giv
   pass(stage, 400);
   stage.says(liar, { type: "subscribe", mask: 0x04, from: 6 });
   assertEquals([child.peer.childMask, liar.peer.childMask], [0xff, 0]);
-  pass(stage, POLICY.barredMs);
+  pass(stage, POLICY.avoidMs);
   stage.says(liar, { type: "subscribe", mask: 0x04, from: 6 });
   assertEquals(liar.peer.childMask, 0x04);
 });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import type { LiveSwarm } from "../../src/live/swarm/live-swarm.ts";
 import type { LiveMessage } from "../../src/live/messages.ts";
-import { POLICY } from "../../src/live/node/policy.ts";
+import { BOUNDS } from "../../src/live/node/bounds.ts";
 import { createLiveKey, hashBlocks, HeaderSigner } from "../../src/live/signer.ts";
 import type { Ports, SocketAddress } from "../../src/ports.ts";
 import { createLiveTransportFile } from "../../src/metainfo/live.ts";
@@ -101,9 +101,9 @@ test("forged headers are verified fifty times at most, passed on never, and end 
     await until("the ban", () => viewer.manager.banned("127.0.0.2"));
     const { forgedHeaders, skippedVerifications } = viewer.swarm.node.counters;
     // Those of a second, and what the time that they took allows.
-    const most = 1.2 * POLICY.headersPerS;
-    assert(forgedHeaders >= POLICY.forgedHeaderLimit && forgedHeaders <= most, `${forgedHeaders}`);
-    assert(skippedVerifications <= 500 - POLICY.headersPerS);
+    const most = 1.2 * BOUNDS.headersPerS;
+    assert(forgedHeaders >= BOUNDS.forgedHeaderLimit && forgedHeaders <= most, `${forgedHeaders}`);
+    assert(skippedVerifications <= 500 - BOUNDS.headersPerS);
     assert(viewer.swarm.node.window.newest!.seq <= newestOf(source).seq);
   });
 });

@@ -68,8 +68,7 @@ export class Announcer {
   #sendHeaders(peer: LivePeer): void {
     const { window } = this.#view;
     // While the first piece of a group is still on its way to us, a newcomer can fetch it from others.
-    const start = window.accessPoint(POLICY.joinBehindMs) ?? window.accessHeader(POLICY.joinBehindMs) ??
-      window.accessHeader(0);
+    const start = window.accessPoint() ?? window.accessHeader();
     for (const header of [start, window.newest]) {
       if (header !== null && peer.knowsHeader(header.seq)) peer.send({ type: "header", bytes: header.bytes });
     }

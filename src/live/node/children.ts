@@ -171,7 +171,7 @@ export class Children {
    */
   *#movable(substream: number, upBytesPerS: number, nowMs: number, urgent: boolean): Iterable<LivePeer> {
     // A displaced child is served for a while beside its successor, which would lengthen a queue that is already there.
-    if (this.#uploader.standingDelayMs > POLICY.displaceBelowMs && !urgent) return;
+    if (this.#uploader.standingDelayMs > POLICY.busyMs && !urgent) return;
     for (const child of this.#view.peers) {
       if ((child.childMask & (1 << substream)) === 0) continue;
       const isNew = nowMs - child.childSinceMs[substream]! < POLICY.tenureMs;

@@ -90,7 +90,7 @@ export class LiveFeed {
     const isKept = hope !== null && hope.epoch === edge.epoch && hope.seq >= window.base &&
       edge.timestampMs - hope.timestampMs <= this.#holdMs;
     if (isKept) return hope.seq;
-    this.#hope = window.accessHeader(POLICY.joinBehindMs);
+    this.#hope = window.accessHeader();
     if (hope !== null && hope !== this.#hope) {
       this.#holdMs = Math.min(POLICY.startHoldMaxMs, this.#holdMs + POLICY.startHoldStepMs);
     }
@@ -142,7 +142,7 @@ export class LiveFeed {
         continue;
       }
       if ((entry.header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
-      if (seq < hopedSeq && newest.timestampMs - entry.header.timestampMs > POLICY.startBehindMs) break;
+      if (seq < hopedSeq && newest.timestampMs - entry.header.timestampMs > POLICY.mostBehindMs) break;
       const last = this.#window.get(run)!.header!;
       const ended = (last.flags & FLAG_END) !== 0;
       if (!ended && this.#endMs(last) - entry.header.timestampMs < POLICY.startBufferMs) continue;
@@ -168,7 +168,7 @@ export class LiveFeed {
   #returned(header: PieceHeader, nowMs: number): void {
     if ((header.flags & FLAG_DISCONTINUITY) === 0) return;
     const soonestMs = Math.max(nowMs, this.#shownMs);
-    if (this.dueMs(header) - soonestMs > POLICY.stallBehindMs) this.#offsetMs = header.timestampMs - soonestMs;
+    if (this.dueMs(header) - soonestMs > POLICY.mostBehindMs) this.#offsetMs = header.timestampMs - soonestMs;
   }
 
   #give(entry: PieceEntry & { header: PieceHeader }, out: FeedPiece[]): void {
@@ -193,7 +193,7 @@ export class LiveFeed {
 
   /** True when waiting for a late piece leaves the player near enough to the edge. */
   #mayStall(header: PieceHeader, nowMs: number): boolean {
-    return this.#edgeOffsetMs - (header.timestampMs - nowMs) <= POLICY.stallBehindMs;
+    return this.#edgeOffsetMs - (header.timestampMs - nowMs) <= POLICY.mostBehindMs;
   }
 
   /**
@@ -205,7 +205,7 @@ export class LiveFeed {
     for (let seq = this.#nextSeq! + 1; seq <= newestSeq; seq++) {
       const header = this.#window.get(seq)?.header;
       if (header == null || (header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
-      return header.timestampMs - missing.timestampMs <= POLICY.stallBehindMs;
+      return header.timestampMs - missing.timestampMs <= POLICY.mostBehindMs;
     }
     return false;
   }

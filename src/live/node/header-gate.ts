@@ -4,7 +4,7 @@ import { headerPlace, type PieceHeader } from "../header.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
 import type { PieceWindow } from "./piece-window.ts";
-import { POLICY } from "./policy.ts";
+import { BOUNDS } from "./bounds.ts";
 
 /** True for a header that is out of date: epoch and time must grow, and it must lie within the window. */
 export function isReplay(header: PieceHeader, window: PieceWindow): boolean {
@@ -43,7 +43,7 @@ export class HeaderGate {
     const { window, rate, counters, verifier } = this.#view;
     peer.knowsHeader(header.seq);
     if (isReplay(header, window) || peer.verifying.has(header.seq)) return;
-    if (!peer.headerBucket.take(nowMs, rate.pieces(2000, POLICY.headersPerS))) {
+    if (!peer.headerBucket.take(nowMs, rate.pieces(2000, BOUNDS.headersPerS))) {
       counters.skippedVerifications++;
       return;
     }
@@ -59,7 +59,7 @@ export class HeaderGate {
 
   #forged(peer: LivePeer): void {
     this.#view.counters.forgedHeaders++;
-    if (++peer.forgedHeaders < POLICY.forgedHeaderLimit) return;
+    if (++peer.forgedHeaders < BOUNDS.forgedHeaderLimit) return;
     this.#view.ban(peer, new MillraceError("protocol_violation", "headers with false signatures"));
   }
 }

@@ -8,6 +8,7 @@ import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
 import type { Parents } from "./parents.ts";
 import { isStored } from "./piece-window.ts";
+import { BOUNDS } from "./bounds.ts";
 import { POLICY } from "./policy.ts";
 import type { Puller } from "./puller.ts";
 import { blockKey } from "./substreams.ts";
@@ -80,7 +81,7 @@ export class Intake {
     const block = offset / BLOCK_BYTES;
     const isWhole = Number.isInteger(block) && data.length <= BLOCK_BYTES;
     if (waiting === undefined && isWhole && this.#headerless.hold(peer, seq, block, again)) return;
-    if (waiting === undefined || peer.waitingBlocks >= POLICY.waitingBlockLimit) {
+    if (waiting === undefined || peer.waitingBlocks >= BOUNDS.waitingBlockLimit) {
       this.#view.counters.duplicateBytes += data.length;
       return;
     }

@@ -55,15 +55,14 @@ export class Joiner {
     this.#firstMs ??= nowMs;
     let able = 0;
     for (const peer of peers) if (peer.window === null || windowNewest(peer.window) >= peer.window.base) able++;
-    const wanted = Math.min(POLICY.joinPeers, able);
+    const wanted = Math.min(POLICY.quorum, able);
     if (this.#shown.size < wanted && nowMs - this.#firstMs < POLICY.joinWaitMs) return null;
     const all = [...this.#shown.values()].flat();
     const edge = all.reduce((best, header) => (isNewer(header, best) ? header : best));
     if (!this.#isLive(edge, nowMs)) return null;
     const usable = all.filter((header) => header.epoch === edge.epoch).sort((a, b) => a.seq - b.seq);
     const starts = usable.filter((header) => (header.flags & FLAG_RANDOM_ACCESS) !== 0);
-    const behind = starts.filter((header) => header.timestampMs <= edge.timestampMs - POLICY.joinBehindMs);
-    const start = behind.at(-1) ?? starts[0] ?? edge;
+    const start = starts.at(-1) ?? edge;
     this.done = true;
     this.urgentUntil = edge.seq;
     this.#shown.clear();

@@ -20,6 +20,7 @@ import { type LiveLink, LivePeer, type LivePeerInfo } from "./live-peer.ts";
 import { Parents } from "./parents.ts";
 import { NodeView } from "./node-view.ts";
 import { isStored, type PieceWindow } from "./piece-window.ts";
+import { BOUNDS } from "./bounds.ts";
 import { POLICY } from "./policy.ts";
 import type { SignedPiece } from "../broadcast/publisher.ts";
 import { Probation } from "./probation.ts";
@@ -227,7 +228,7 @@ export class LiveNode {
   /** A block came, requested or pushed. `data` is kept. */
   block(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
     peer.heardMs = this.#now();
-    peer.owedPongs = Math.min(POLICY.owedPongs, peer.owedPongs + 1);
+    peer.owedPongs = Math.min(BOUNDS.owedPongs, peer.owedPongs + 1);
     this.#intake.block(peer, seq, offset, data);
   }
 

@@ -4,7 +4,7 @@ import { LinkFlight } from "./link-flight.ts";
 import { encodeLiveMessage, type LiveMessage, windowHas, type WindowMessage, windowNewest } from "../messages.ts";
 import type { Place } from "./place.ts";
 import { subnetOf } from "./subnet.ts";
-import { POLICY } from "./policy.ts";
+import { BOUNDS } from "./bounds.ts";
 import { RecentNumbers } from "./recent-numbers.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
@@ -149,9 +149,9 @@ export class LivePeer {
     this.info = info;
     this.subnet = info.host === undefined ? null : subnetOf(info.host);
     this.connectedMs = this.heardMs = nowMs;
-    this.windowBucket = new TokenBucket(POLICY.windowsPerS, nowMs);
-    this.headerBucket = new TokenBucket(POLICY.headersPerS, nowMs);
-    this.pongBucket = new TokenBucket(POLICY.pongsPerS, nowMs);
+    this.windowBucket = new TokenBucket(BOUNDS.windowsPerS, nowMs);
+    this.headerBucket = new TokenBucket(BOUNDS.headersPerS, nowMs);
+    this.pongBucket = new TokenBucket(BOUNDS.pongsPerS, nowMs);
   }
 
   /** Least round trip of the last minutes, ms; null before the first. */

@@ -66,7 +66,7 @@ export class NodeView {
 
   /** A false block came: for a while we assume that poisoners are present. */
   beWary(): void {
-    this.#waryUntilMs = this.now() + POLICY.waryMs;
+    this.#waryUntilMs = this.now() + POLICY.forgiveMs;
   }
 
   /** Substream of a block. */

@@ -122,7 +122,7 @@ export class Parents {
     const movers = new Map<LivePeer, number>();
     const orphans = new Map<LivePeer, number>();
     for (const branch of this.branches) {
-      if (branch.former !== null && nowMs - branch.former.sinceMs > POLICY.handoverMs) branch.leaveFormer();
+      if (branch.former !== null && nowMs - branch.former.sinceMs > POLICY.parentLagMs) branch.leaveFormer();
       const found = branch.parent === null ? null : this.#better(branch, branch.parent, nowMs);
       if (found === null) continue;
       branch.next = { peer: found, askedMs: nowMs };
@@ -187,7 +187,7 @@ export class Parents {
     const late = lateBlocks(this.#view, this.branches, nowMs);
     for (const branch of this.branches) {
       const { parent } = branch;
-      const patienceMs = branch.isProven ? POLICY.parentLagMs : POLICY.unstartedMs;
+      const patienceMs = branch.isProven ? POLICY.parentLagMs : POLICY.starvedMs;
       // A single late block was lost above the parent, and is pulled; that is no reason to move a branch.
       if (parent === null || late[branch.substream]! < POLICY.lateBlocks) continue;
       if (nowMs - branch.sinceMs < patienceMs) continue;

@@ -147,24 +147,21 @@ export class PieceWindow {
     return this.#encoded ??= encodeLiveMessage(this.message());
   }
 
-  /** The newest complete random access piece at least `behindMs` older than the newest piece; null without one. */
-  accessPoint(behindMs: number): PieceHeader | null {
-    if (this.newest === null) return null;
-    for (let seq = this.newest.seq; seq >= this.base; seq--) {
-      const entry = this.get(seq);
-      if (!isComplete(entry) || (entry.header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
-      if (entry.header.timestampMs <= this.newest.timestampMs - behindMs) return entry.header;
-    }
-    return null;
+  /** The header of the newest random access piece that is complete; null without one. */
+  accessPoint(): PieceHeader | null {
+    return this.#newestAccess((entry) => isComplete(entry));
   }
 
-  /** The newest random access header at least `behindMs` older than the newest piece, complete or not. */
-  accessHeader(behindMs: number): PieceHeader | null {
-    if (this.newest === null) return null;
-    for (let seq = this.newest.seq; seq >= this.base; seq--) {
-      const header = this.get(seq)?.header;
-      if (header == null || (header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
-      if (header.timestampMs <= this.newest.timestampMs - behindMs) return header;
+  /** The newest header of a random access piece, complete or not. */
+  accessHeader(): PieceHeader | null {
+    return this.#newestAccess(() => true);
+  }
+
+  #newestAccess(fits: (entry: PieceEntry) => boolean): PieceHeader | null {
+    for (let seq = this.newest?.seq ?? -1; seq >= this.base; seq--) {
+      const entry = this.get(seq);
+      if (entry?.header == null || (entry.header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
+      if (fits(entry)) return entry.header;
     }
     return null;
   }

@@ -22,31 +22,24 @@ export const POLICY = {
   idlePlaceMs: 3000,
   /** A depth that changed by more than this is reported after `windowIntervalMs`, like room for another child. */
   smallSteps: 2,
-  /**
-   * WINDOWs of one peer examined per second, each of them thousands of steps. If more come, only the last one is
-   * examined, later. Twice the number that members send.
-   */
-  windowsPerS: 8,
-  /**
-   * A peer that has sent this many beyond `windowsPerS` since it connected is banned. An honest member never does. The
-   * WINDOWs that a stalled link delivers at once stay within it, too: such a link is given up after 35 s, and this
-   * allows for two minutes.
-   */
-  windowBacklog: 512,
   /** A missing piece is pulled this long after a neighbour had it: pushes usually come first. */
   pullAfterMs: 800,
   /**
-   * A missing piece is also pulled this long after `commonPeers` neighbours (a sixth of them in a small swarm) had it.
+   * A missing piece is also pulled this long after `quorum` neighbours (a sixth of them in a small swarm) had it.
    * A single one may be the source, and members deep in a large tree are normally 0.8 s behind that. If no other gets
    * it, the wait is 2 × `pullAfterMs`.
    */
   pullAfterCommonMs: 400,
-  commonPeers: 3,
+  /** What so many neighbours show is believed: that a piece is about, or where the edge is that a newcomer joins. */
+  quorum: 3,
   /** A piece that nobody pushes to us is pulled this long after a neighbour had it. */
   pullUnpushedMs: 100,
   /** And a piece that a reader will have due within this time, once a neighbour has it: its player would run dry. */
   pullDueMs: 250,
-  /** A parent that is this late with a block is replaced. */
+  /**
+   * A parent that is this late with a block is replaced. The former one continues for at most as long after a better one took
+   * over, so that nothing between the two is missed.
+   */
   parentLagMs: 1500,
   /** At least this many blocks have to be late. */
   lateBlocks: 2,
@@ -56,15 +49,13 @@ export const POLICY = {
    * differ in how long they take.
    */
   overdueMs: 2500,
-  /** The same for a parent that has not brought anything yet. */
-  unstartedMs: 1200,
   /**
-   * Headers show lateness only if the newest came within this time: otherwise the stream stands still for everybody.
+   * A neighbour that failed us is avoided for this long: as a parent when it brought nothing, as a child of the source when
+   * nobody was fed through it, for requests when it left one unserved. The first two are doubled each time, up to
+   * `avoidDoublings`.
    */
-  movingMs: 1000,
-  /** A parent that brought nothing at all is not asked again for this long, doubled each time up to `barrenDoublings`. */
-  barrenMs: 10_000,
-  barrenDoublings: 5,
+  avoidMs: 10_000,
+  avoidDoublings: 5,
   /**
    * The exception is a member without a parent: it ranks such a peer as if it were this much further from the source.
    */
@@ -75,10 +66,11 @@ export const POLICY = {
    * stream (seeds 1, 2 and 3), with 30 99.6, 99.6 and 98.9.
    */
   doubtSteps: 30,
-  /** One of those times is forgiven after this long, ms. */
+  /** One failure is forgiven after this long, ms; and after a false block, neighbours have to prove themselves for this long. */
   forgiveMs: 60_000,
   /**
-   * A substream whose parent is this far behind the newest header does not reach us, ms, and nobody is fed through us.
+   * A substream whose parent is this far behind the newest header does not reach us, ms, and nobody is fed through us. A
+   * parent that has not brought anything yet has this long before its blocks count as late.
    */
   starvedMs: 1200,
   /**
@@ -86,15 +78,16 @@ export const POLICY = {
    * each step.
    */
   hopefulMs: 600,
-  /** A neighbour that says nothing for this long while the stream goes on counts as gone. */
+  /**
+   * A neighbour that says nothing for this long while the stream goes on counts as gone. So does a child when nothing sent to
+   * it has arrived for this long: its places go to others. The stream goes on if the newest header came within this time.
+   */
   silentMs: 1000,
   /**
    * A neighbour that has said nothing for this long is not asked for anything. When many vanish at once, most members would
    * otherwise ask one after the other that is gone. A little more than `sparseWindowMs` and a tick.
    */
   quietMs: 900,
-  /** A child counts as gone when nothing sent to it has arrived for this long: its places go to others. */
-  childStalledMs: 1000,
   /** A neighbour of no use is exchanged for a random peer this often. */
   exploreMs: 5000,
   /** A neighbour may be of no use until it has been connected for this long. */
@@ -138,8 +131,6 @@ export const POLICY = {
   lackedPlaces: 2,
   /** Both shares are judged by at least this many neighbours. */
   leastJudges: 6,
-  /** After a failed trial the next one waits for this long, doubled each time. */
-  barredMs: 10_000,
   /** A child of the source with this many places that feed nobody cannot take the place of another. */
   unvouchedPlaces: 2,
   /** A path with more bits than this counts as false: the path of a dozen members has forty. */
@@ -160,11 +151,6 @@ export const POLICY = {
   /** Interval at which a better parent is looked for. */
   improveMs: 4000,
   /**
-   * A former parent continues for at most this long after a better one took over, so that nothing between the two is
-   * missed.
-   */
-  handoverMs: 1500,
-  /**
    * A move must bring us this many steps nearer to the source. With less, branches would move just because queues
    * swing.
    */
@@ -182,8 +168,6 @@ export const POLICY = {
    * neighbour whose line is full of pushes may serve it after 1.5 s, or not at all.
    */
   moveRequestMs: 400,
-  /** A snubbed peer is asked nothing for this long. */
-  snubMs: 10_000,
   /** A block queued longer than this for sending is of no use any more. */
   shedAfterMs: 2000,
   /** Share of the measured uplink that subscriptions may fill; the rest is for pulls and measuring errors. */
@@ -214,55 +198,25 @@ export const POLICY = {
   firstSlots: 3,
   /** A parent has at least this uplink, in shares of the bitrate. */
   parentUplinkShare: 0.4,
-  /** Waiting requests of one peer; further ones are rejected. */
-  requestQueueLimit: 64,
   /** A request that would wait longer than this for our uplink is rejected, so that the peer asks another. */
   maxServeDelayMs: 800,
-  /**
-   * Requests are rejected while pushes wait longer than this: a whole branch waits for every request that is served
-   * then.
-   */
-  pullBelowMs: 250,
-  /**
-   * Blocks that a child can have declared unneeded. Pushes wait for 2 s at most, in which a stream of 32 Mb/s has this
-   * many blocks.
-   */
-  unwantedLimit: 512,
   /** A peer that rejected a request is asked nothing for this long. */
   rejectedMs: 300,
   /** Our requests under way at one peer: more would queue after its pushes. */
   requestsPerPeer: 4,
-  /** Headers of one peer verified per second, or twice as many as the stream has when that is more. */
-  headersPerS: 50,
-  /** Forged headers after which a peer is banned. */
-  forgedHeaderLimit: 3,
-  /** Blocks of one peer that wait for the verification of their header. */
-  waitingBlockLimit: 128,
-  /** PONGs to one peer per second, beyond one per block that it has sent; at most `owedPongs` of those are kept. */
-  pongsPerS: 10,
-  owedPongs: 64,
   /** A neighbour to which nothing is sent is pinged this often. */
   pingIntervalMs: 10_000,
-  /** How far beyond the newest verified piece a neighbour's WINDOW can make us look for pieces, ms of stream. */
-  aheadMs: 16_000,
-  leastPiecesAhead: 64,
-  /** Pieces further back from the newest than this come too late for anyone, and are not pulled, ms of stream. */
-  lookBackMs: 16_000,
-  leastPiecesBack: 64,
+  /**
+   * Pieces further from the newest verified one than this are not looked for, ms of stream: those ahead are only a neighbour's
+   * claim, those behind come too late for anyone.
+   */
+  reachMs: 16_000,
+  leastPiecesInReach: 64,
   /** Parents are judged by the blocks that they did not bring in this stretch before the newest piece, ms of stream. */
   judgeMs: 8000,
   leastPiecesJudged: 32,
-  /** Peers whose newest header is awaited before joining. */
-  joinPeers: 3,
-  /** A joiner waits at most this long for more of them. */
+  /** A joiner waits at most this long for the edge of more of them. */
   joinWaitMs: 1000,
-  /**
-   * A joiner starts at a random access point at least this far behind the edge. Starting further back costs more:
-   * fetching older pieces takes as long as playing them, and takes uplink that a growing swarm does not have. With 1 s
-   * sixty simulated viewers among poisoners saw 91.7, 94.5, 99.5 and 99.96 % of the stream (seeds 2 to 5), with 0.3 s
-   * 97.3, 99.1, 96.5, 99.8. Of sixty that came within 30 s each pulled 14 blocks before it played with 0.3 s, and 9 with this.
-   */
-  joinBehindMs: 0,
   /**
    * A reader waits to begin at a random access point until that point is further behind the edge than this. It waits a
    * step longer for each next point.
@@ -270,15 +224,13 @@ export const POLICY = {
   startHoldMs: 2000,
   startHoldStepMs: 500,
   startHoldMaxMs: 3000,
-  /** A reader does not begin at a point that it has given up and that is further behind than this by then. */
-  startBehindMs: 2800,
   /**
-   * A player that has run dry waits for a late piece while that leaves it no further behind the edge than this,
-   * measured from the piece that came soonest. To skip at once would cost more: a viewer that joined a small swarm
-   * close to the edge would lose pieces for as long as a crowd comes in, while half a second of standing still covers
-   * all of that.
+   * A player should not be further behind the edge than this, measured from the piece that came soonest. A reader does not
+   * begin at a point that it has given up and that is further behind. A player that has run dry waits for a late piece while
+   * that leaves it within this. To skip at once would cost more: a viewer that joined a small swarm close to the edge would
+   * lose pieces for as long as a crowd comes in, while half a second of standing still covers all of that.
    */
-  stallBehindMs: 2800,
+  mostBehindMs: 2800,
   /** A player waits for a random access point that is not due yet only if it had something to show within this time. */
   gapWaitMs: 2000,
   /**
@@ -288,9 +240,11 @@ export const POLICY = {
    */
   lostAfterMs: 2000,
   /**
-   * Contiguous media with which playing starts. With this and `joinBehindMs` sixty simulated viewers that came within 30 s
-   * were 1.85 s behind the edge (p95 2.7) and saw 99.9 % (means of seeds 1 to 6); with 1 s and 0.3 s, before other changes
-   * of that day, 2.35 (3.0) and 99.8 %.
+   * Contiguous media with which playing starts, from the newest random access point on. With this sixty simulated viewers
+   * that came within 30 s were 1.85 s behind the edge (p95 2.7) and saw 99.9 % (means of seeds 1 to 6). With 1 s, from a
+   * point 0.3 s behind the edge, and before other changes of that day, it was 2.35 (3.0) and 99.8 %. Older points cost more:
+   * fetching from there takes as long as playing, and takes uplink that a growing swarm does not have. Each of the sixty
+   * pulled 14 blocks before it played with 0.3 s, and 9 with the newest point.
    */
   startBufferMs: 750,
   /**
@@ -301,8 +255,6 @@ export const POLICY = {
   aliveMs: 1000,
   /** A parent that refused is asked again after this long. */
   refusedMs: 2000,
-  /** Neighbours have to prove themselves for this long after a false block. */
-  waryMs: 60_000,
   /**
    * During that time a peer that has delivered nothing yet is ranked as a parent as if it were this much further from
    * the source.
@@ -334,11 +286,12 @@ export const POLICY = {
   /** A parent gives a new child older pieces at once only while its own queue is shorter than this. */
   catchUpBelowMs: 600,
   /**
-   * A child makes room for another only while no queue stands that is longer than this (`Uploader.standingDelayMs`), because
+   * The line counts as busy while pushes wait longer than this. Requests are rejected then: a whole branch waits for every
+   * request that is served. And no child makes room for another if that queue stands (`Uploader.standingDelayMs`), because
    * both are served for a while. Without this limit the queue of the simulated source grew to 1.2 s, and so did everybody's
    * delay, when a thousand came in half a minute.
    */
-  displaceBelowMs: 250,
+  busyMs: 250,
   /** While pushes wait longer than this, children beyond `loadLimit` are dropped; otherwise only those beyond the whole uplink. */
   drainAboveMs: 1000,
   /** A child keeps its place this long; within this time only a peer `manyTimes` as strong may take it. */

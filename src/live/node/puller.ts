@@ -48,8 +48,8 @@ export class Puller {
     this.#urgentUntil = urgentUntil;
     const newest = this.#window.newest?.seq ?? -1;
     const { rate } = this.#view;
-    const to = newest + rate.pieces(POLICY.aheadMs, POLICY.leastPiecesAhead);
-    const oldest = newest - rate.pieces(POLICY.lookBackMs, POLICY.leastPiecesBack);
+    const to = newest + rate.pieces(POLICY.reachMs, POLICY.leastPiecesInReach);
+    const oldest = newest - rate.pieces(POLICY.reachMs, POLICY.leastPiecesInReach);
     for (let seq = Math.max(from, this.#window.base, oldest); seq <= to; seq++) {
       const entry = this.#window.get(seq);
       if (entry === undefined || entry.seenMs === null) continue;
@@ -172,7 +172,7 @@ export class Puller {
         peer.link.cancel(request.seq, request.block * BLOCK_BYTES, request.bytes);
         // Slow is not false: a peer that delivered in the meantime is busy.
         if (peer.lastBlockMs < request.atMs && request.bytes > POLICY.proofBytes) {
-          peer.snubbedUntilMs = nowMs + POLICY.snubMs;
+          peer.snubbedUntilMs = nowMs + POLICY.avoidMs;
         }
       }
     }

@@ -85,7 +85,7 @@ export class Serving {
     }
     const { flight } = this.#uploader;
     for (const peer of peers) {
-      const isStalled = peer.childMask !== 0 && flight.stalledMs(peer, nowMs) >= POLICY.childStalledMs;
+      const isStalled = peer.childMask !== 0 && flight.stalledMs(peer, nowMs) >= POLICY.silentMs;
       if (isStalled) this.refuse(peer, peer.childMask);
     }
   }

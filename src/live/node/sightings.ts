@@ -4,6 +4,7 @@ import { windowHas, type WindowMessage } from "../messages.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
 import { isComplete } from "./piece-window.ts";
+import { BOUNDS } from "./bounds.ts";
 import { POLICY } from "./policy.ts";
 
 /** Marks pieces of a window as seen. */
@@ -17,7 +18,7 @@ export class Sightings {
   /** `peer` sent a WINDOW. Throws `protocol_violation` when no member could have sent so many. */
   told(peer: LivePeer, message: WindowMessage, nowMs: number): void {
     const connectedS = (nowMs - peer.connectedMs) / 1000;
-    if (++peer.windows > POLICY.windowBacklog + POLICY.windowsPerS * connectedS) {
+    if (++peer.windows > BOUNDS.windowBacklog + BOUNDS.windowsPerS * connectedS) {
       throw new MillraceError("protocol_violation", "a flood of WINDOWs");
     }
     peer.setWindow(message);
@@ -52,11 +53,11 @@ export class Sightings {
     const told = peer.window;
     if (window.newest === null || told === null || told.epoch !== window.epoch) return;
     const before = peer.noted;
-    const limit = window.newest.seq + rate.pieces(POLICY.aheadMs, POLICY.leastPiecesAhead);
+    const limit = window.newest.seq + rate.pieces(POLICY.reachMs, POLICY.leastPiecesInReach);
     // Pieces reported too early to be marked are marked with the rest once we have come closer.
     peer.noted = peer.newestSeq <= limit ? told : null;
     const last = Math.min(peer.newestSeq, limit);
-    const common = Math.min(POLICY.commonPeers, Math.ceil(peers.size / 6));
+    const common = Math.min(POLICY.quorum, Math.ceil(peers.size / 6));
     for (let seq = Math.max(window.solid, window.base, before?.solid ?? 0); seq <= last; seq++) {
       if (!windowHas(told, seq) || (before !== null && windowHas(before, seq))) continue;
       const entry = window.want(seq);

@@ -253,7 +253,7 @@ export class SourcePlaces {
    * has had time enough to be of use, otherwise more than it reports itself.
    */
   #idlest(substream: number, nowMs: number): { child: LivePeer; leastUp: number } | null {
-    const isBusy = this.#options.pushDelayMs() > POLICY.displaceBelowMs;
+    const isBusy = this.#options.pushDelayMs() > POLICY.busyMs;
     let found: { child: LivePeer; leastUp: number } | null = null;
     const innocent = this.#innocent(substream, nowMs);
     for (const child of this.#childrenOf(substream)) {
@@ -291,7 +291,7 @@ export class SourcePlaces {
    * queue.
    */
   #replaceable(substream: number, nowMs: number): LivePeer | null | undefined {
-    return this.#options.pushDelayMs() > POLICY.displaceBelowMs ? undefined : this.#weakest(substream, nowMs);
+    return this.#options.pushDelayMs() > POLICY.busyMs ? undefined : this.#weakest(substream, nowMs);
   }
 
   #upToReplace(weakest: LivePeer | null): number {

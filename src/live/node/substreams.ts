@@ -55,19 +55,19 @@ export function lateBlocks(
   const { newest } = window;
   if (newest === null) return late;
   const newestMs = window.get(newest.seq)?.headerMs ?? null;
-  const isMoving = newestMs !== null && nowMs - newestMs < POLICY.movingMs;
+  const isMoving = newestMs !== null && nowMs - newestMs < POLICY.silentMs;
   const oldest = newest.seq - rate.pieces(POLICY.judgeMs, POLICY.leastPiecesJudged);
   for (let seq = Math.max(window.solid, oldest); seq <= newest.seq; seq++) {
     const entry = window.get(seq);
     if (entry === undefined || entry.header === null || entry.missing === 0) continue;
     const isCommon = entry.commonMs !== null && nowMs - entry.commonMs >= POLICY.parentLagMs;
     const knownMs = isMoving && entry.headerMs !== null ? nowMs - entry.headerMs : 0;
-    if (!isCommon && knownMs < POLICY.unstartedMs) continue;
+    if (!isCommon && knownMs < POLICY.starvedMs) continue;
     for (let block = 0; block < entry.blocks.length; block++) {
       if (entry.blocks[block] != null) continue;
       const substream = substreamOf(seq, block, blocksPerPiece, substreams);
       const { fromSeq, isProven } = owed[substream]!;
-      const overdueMs = isProven ? POLICY.overdueMs : POLICY.unstartedMs;
+      const overdueMs = isProven ? POLICY.overdueMs : POLICY.starvedMs;
       if (seq >= fromSeq && (isCommon || knownMs >= overdueMs)) late[substream]!++;
     }
   }

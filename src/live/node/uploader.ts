@@ -8,6 +8,7 @@ import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
 import type { PieceEntry, PieceWindow } from "./piece-window.ts";
 import { stepOf } from "./place.ts";
+import { BOUNDS } from "./bounds.ts";
 import { POLICY } from "./policy.ts";
 import { blockKey } from "./substreams.ts";
 import { type Push, PushQueue } from "./push-queue.ts";
@@ -163,14 +164,14 @@ export class Uploader {
   /** Queues a response; false when the peer has too many waiting or the block isn't here. */
   request(peer: LivePeer, seq: number, block: number, bytes: number): boolean {
     const count = this.#waiting.get(peer) ?? 0;
-    if (count >= POLICY.requestQueueLimit || this.#window.get(seq)?.blocks[block] == null) return false;
+    if (count >= BOUNDS.requestQueueLimit || this.#window.get(seq)?.blocks[block] == null) return false;
     // Neighbours judge us by these small proofs, and they are almost free to send.
     if (bytes <= POLICY.proofBytes && count === 0) {
       this.#waiting.set(peer, 1);
       this.#proofs.push({ peer, seq, block, bytes });
       return true;
     }
-    if (this.pushDelayMs > POLICY.pullBelowMs || this.queueDelayMs > POLICY.maxServeDelayMs) return false;
+    if (this.pushDelayMs > POLICY.busyMs || this.queueDelayMs > POLICY.maxServeDelayMs) return false;
     this.#waiting.set(peer, count + 1);
     this.#wanted.push({ peer, seq, block, bytes });
     return true;
@@ -184,7 +185,7 @@ export class Uploader {
     }
     const { unwanted } = peer;
     if (peer.pushMask === 0) return;
-    for (const oldest of unwanted.size >= POLICY.unwantedLimit ? unwanted : []) {
+    for (const oldest of unwanted.size >= BOUNDS.unwantedLimit ? unwanted : []) {
       unwanted.delete(oldest);
       break;
     }

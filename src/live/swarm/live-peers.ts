@@ -18,6 +18,7 @@ import { ReachExchange, type ReachSwarm } from "./reach-exchange.ts";
 import type { LiveNode } from "../node/live-node.ts";
 import { type LiveNeighbours, LiveSession } from "./live-session.ts";
 import type { MemberMessage } from "../punch-messages.ts";
+import { BOUNDS } from "../node/bounds.ts";
 import { POLICY } from "../node/policy.ts";
 import { DIAL_TIMES, RedialPolicy, SOURCE_QUIET_MS } from "./redial.ts";
 import type { SourceProofs } from "./source-proofs.ts";
@@ -194,7 +195,7 @@ export class LivePeers extends Neighbourhood<LiveSession> implements LiveNeighbo
 
   protected override settings(): LinkSettings {
     const { metainfo, offer } = this.#broadcast;
-    const { requestQueueLimit } = POLICY;
+    const { requestQueueLimit } = BOUNDS;
     return { ...super.settings(), infoBytes: metainfo.infoBytes, requestQueueLimit, live: offer };
   }
 
