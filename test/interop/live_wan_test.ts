@@ -102,7 +102,6 @@ test("eight real viewers with 0.4 to 8 Mbit/s up-links play all of a broadcast, 
   const { result: { summary: real }, report } = await watchPrograms();
   const simulated = simulate();
   const facts = `real ${JSON.stringify(real)}, simulated ${JSON.stringify(simulated)}\n${report}`;
-  console.log(facts);
   assertEquals(real.playing, SPEC.viewers, facts);
   assert(real.continuity >= LEAST_CONTINUITY, facts);
   assert(Math.abs(real.continuity - simulated.continuity) < CONTINUITY_STEP, facts);
