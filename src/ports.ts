@@ -287,6 +287,8 @@ export interface Ports {
   readonly sha1: Digest;
   /** SHA-256 (FIPS 180-4), 32 bytes: hashes blocks of broadcasts. */
   readonly sha256: Digest;
+  /** Verifies ed25519 signatures (RFC 8032): those of broadcasts. */
+  readonly ed25519: VerifierOf;
   readonly clock: Clock;
   readonly tcp: TcpPort;
   readonly udp: UdpPort;
@@ -304,6 +306,12 @@ export interface Ports {
 
 /** The digest of data that must not change until it resolves. Large inputs do not block other work. */
 export type Digest = (data: Uint8Array) => Promise<Uint8Array>;
+
+/** What verifies signatures of one public key, 32 bytes. Throws a `TypeError` for another length. */
+export type VerifierOf = (publicKey: Uint8Array) => SignatureVerifier;
+
+/** Whether the key's owner signed `data`. False, too, for a signature that has not 64 bytes. */
+export type SignatureVerifier = (signature: Uint8Array, data: Uint8Array) => boolean;
 
 /** Levels, most severe first. */
 export type LogLevel = "error" | "warn" | "info" | "debug";

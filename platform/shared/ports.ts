@@ -12,6 +12,7 @@ import { network } from "./network.ts";
 import type { PlatformOptions } from "./options.ts";
 import { processes } from "./processes.ts";
 import { programs } from "./programs.ts";
+import { ed25519 } from "./signatures.ts";
 import { udp } from "./udp.ts";
 
 /** What differs between runtimes. */
@@ -32,6 +33,7 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
     runtime: { name: parts.name, version: parts.version, platform },
     sha1,
     sha256,
+    ed25519,
     clock,
     tcp: parts.tcp,
     udp,

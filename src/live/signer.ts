@@ -1,7 +1,7 @@
-/** Signing and checking piece headers: ed25519 (RFC 8032) through Web Crypto, and SHA-256 of blocks through a port. */
+/** Signing piece headers by ed25519 (RFC 8032) through Web Crypto; checking them and the blocks through ports. */
 import { concatBytes, equalBytes } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
-import type { Digest } from "../ports.ts";
+import type { Digest, Ports, SignatureVerifier } from "../ports.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 import {
   attachSignature,
@@ -94,35 +94,30 @@ export interface LiveVerifier {
   block(data: Uint8Array, hash: Uint8Array, done: (genuine: boolean) => void): void;
 }
 
+/** What checks signatures and hashes. */
+export type CheckPorts = Pick<Ports, "sha256" | "ed25519">;
+
 /** Checks headers and blocks of one stream. */
 export class CryptoVerifier implements LiveVerifier {
-  readonly #key: CryptoKey;
+  readonly #isSigned: SignatureVerifier;
   readonly #infohash: Uint8Array;
   readonly #prefix: Uint8Array;
   readonly #sha256: Digest;
 
-  private constructor(key: CryptoKey, infohash: Uint8Array, sha256: Digest) {
-    this.#key = key;
+  /** Takes the 32 bytes of the transport file. Throws `bad_transport_file` when they are not a key. */
+  constructor(publicKey: Uint8Array, infohash: Uint8Array, { sha256, ed25519 }: CheckPorts) {
+    try {
+      this.#isSigned = ed25519(publicKey);
+    } catch (error) {
+      throw new MillraceError("bad_transport_file", "the broadcast's public key is not a key", { cause: error });
+    }
     this.#infohash = infohash;
     this.#sha256 = sha256;
     this.#prefix = concatBytes([CONTEXT, infohash]);
   }
 
-  /** Takes the 32 bytes of the transport file. Rejects with `bad_transport_file` when they are not a key. */
-  static async create(publicKey: Uint8Array, infohash: Uint8Array, sha256: Digest): Promise<CryptoVerifier> {
-    try {
-      const bytes = publicKey as Uint8Array<ArrayBuffer>;
-      const key = await crypto.subtle.importKey("raw", bytes, ALGORITHM, false, ["verify"]);
-      return new CryptoVerifier(key, infohash, sha256);
-    } catch (error) {
-      throw new MillraceError("bad_transport_file", "the broadcast's public key is not a key", { cause: error });
-    }
-  }
-
   header(header: PieceHeader, done: (genuine: boolean) => void): void {
-    const signed = concatBytes([this.#prefix, unsignedPart(header)]);
-    const signature = header.signature as Uint8Array<ArrayBuffer>;
-    crypto.subtle.verify(ALGORITHM, this.#key, signature, signed).then(done, () => done(false));
+    done(this.#isSigned(header.signature, concatBytes([this.#prefix, unsignedPart(header)])));
   }
 
   block(data: Uint8Array, hash: Uint8Array, done: (genuine: boolean) => void): void {
@@ -130,9 +125,8 @@ export class CryptoVerifier implements LiveVerifier {
   }
 
   /** Whether `signature` is that of `HeaderSigner.signSource`. */
-  source(signature: Uint8Array, receiverId: Uint8Array, senderId: Uint8Array): Promise<boolean> {
-    const signed = sourceStatement(this.#infohash, receiverId, senderId);
-    return crypto.subtle.verify(ALGORITHM, this.#key, signature as Uint8Array<ArrayBuffer>, signed);
+  source(signature: Uint8Array, receiverId: Uint8Array, senderId: Uint8Array): boolean {
+    return this.#isSigned(signature, sourceStatement(this.#infohash, receiverId, senderId));
   }
 }
 

@@ -19,6 +19,7 @@ import type { FilePort } from "../../src/ports.ts";
 import { MemoryFiles } from "../storage/memory-files.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { sha256 } from "../../platform/shared/digests.ts";
+import { ed25519 } from "../../platform/shared/signatures.ts";
 
 const INFOHASH = new Uint8Array(20).fill(5);
 const TS = new Uint8Array(readFileSync(new URL("../fixtures/ts-188.ts", import.meta.url)));
@@ -30,7 +31,7 @@ async function newState(): Promise<BroadcastState> {
 
 test("Publisher makes signed pieces that verify and hold the source's bytes", async () => {
   const state = await newState();
-  const verifier = await CryptoVerifier.create(state.publicKey, INFOHASH, sha256);
+  const verifier = new CryptoVerifier(state.publicKey, INFOHASH, { sha256, ed25519 });
   const pieces: SignedPiece[] = [];
   const clock = new FakeClock();
   const publisher = new Publisher({

@@ -10,6 +10,7 @@ import { CryptoVerifier, hashBlocks, HeaderSigner } from "../../src/live/signer.
 import { contentId, transportRecordOf } from "../../src/metainfo/content-id.ts";
 import { createLiveTransportFile } from "../../src/metainfo/live.ts";
 import { sha256 } from "../../platform/shared/digests.ts";
+import { ed25519 } from "../../platform/shared/signatures.ts";
 
 const page = readFileSync(new URL("../../src/live/README.md", import.meta.url), "utf8");
 
@@ -57,7 +58,7 @@ test("HeaderSigner.sign() gives the page's header, and CryptoVerifier.header() a
   });
   const onPage = bytesOf("header");
   assertEquals(toHex(signed.bytes), toHex(onPage));
-  const verifier = await CryptoVerifier.create(metainfo.publicKey, metainfo.infohash, sha256);
+  const verifier = new CryptoVerifier(metainfo.publicKey, metainfo.infohash, { sha256, ed25519 });
   const genuine = (bytes: Uint8Array) =>
     new Promise<boolean>((resolve) => verifier.header(decodeHeader(bytes, metainfo.pieceLengthBytes), resolve));
   assertEquals(await genuine(onPage), true);

@@ -14,6 +14,7 @@ import { FakeClock } from "../support/fake-clock.ts";
 import { clip } from "../support/fixtures.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { sha256 } from "../../platform/shared/digests.ts";
+import { ed25519 } from "../../platform/shared/signatures.ts";
 
 /** Source data comes in steps of this, ms. */
 const STEP_MS = 100;
@@ -117,7 +118,7 @@ export class Studio implements LiveSource {
       clock: options.clock ?? new FakeClock(),
       metainfo,
       transportFile: bytes,
-      verifier: await CryptoVerifier.create(key.publicKey, metainfo.infohash, sha256),
+      verifier: new CryptoVerifier(key.publicKey, metainfo.infohash, { sha256, ed25519 }),
       signer: await HeaderSigner.create(key.privateKey, metainfo.infohash),
       sequence: new SequenceAllocator({ ...key, epoch: 1, nextSeq: 0, timestampMs: 0 }, () => Promise.resolve()),
       media: new EndlessClip(options.clip, options.durationS),

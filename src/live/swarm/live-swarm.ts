@@ -53,7 +53,6 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
   readonly #context: SwarmContext;
   readonly #discovery: Announcing;
   readonly #listeners = new Set<() => void>();
-  #trouble: string | null = null;
   #timer: Timer;
   #closing: Promise<void> | null = null;
   readonly #ending = new AbortController();
@@ -61,15 +60,11 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
   constructor(options: LiveSwarmOptions) {
     const { context, metainfo, signer } = options;
     const role = signer === null ? "viewer" : "source";
-    const { clock, log } = context.ports;
+    const { clock } = context.ports;
     this.#context = context;
     this.metainfo = metainfo;
     this.role = role;
-    const verifier = CryptoVerifier.create(metainfo.publicKey, metainfo.infohash, context.ports.sha256);
-    verifier.catch((error) => {
-      this.#trouble = String(error);
-      log.log("warn", "a broadcast cannot be verified", { infohash: metainfo.infohashHex, error: String(error) });
-    });
+    const verifier = new CryptoVerifier(metainfo.publicKey, metainfo.infohash, context.ports);
     const ownLimit = options.uploadLimitBytesPerSecond;
     const limit = Math.min(ownLimit || Infinity, context.uploadBucket.bytesPerSecond || Infinity);
     this.uplink = new Uplink(context.uploadBucket, () => this.node.pump());
@@ -101,7 +96,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
     this.proofs = new SourceProofs({
       peerId: context.peerId,
       sign: signer && ((receiverId, senderId) => signer.signSource(receiverId, senderId)),
-      verify: async (...proof) => (await verifier).source(...proof),
+      verify: (...proof) => verifier.source(...proof),
       proven: ({ address }) => address && this.peers.redial.isSource(address),
     });
     this.peers = new LivePeers(context, this);
@@ -172,7 +167,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
       failedPieces: this.node.counters.badBlocks + this.node.counters.forgedHeaders,
       havePieces: window.solid - window.base,
       sources,
-      message: this.#trouble ?? this.node.clockTrouble ?? trackerTrouble(sources),
+      message: this.node.clockTrouble ?? trackerTrouble(sources),
       parents: this.node.parentCount,
       children: this.node.childCount,
       uplinkBytesPerSecond: Math.round(uploader.uplinkBytesPerS),

@@ -13,7 +13,7 @@ export interface SourceProofsHost {
   /** The broadcaster's signature for the member with `receiverId`; null for a viewer. */
   readonly sign: ((receiverId: Uint8Array, senderId: Uint8Array) => Promise<Uint8Array>) | null;
   /** Whether the broadcaster, with `senderId`, signed this for the member with `receiverId`. */
-  readonly verify: (signature: Uint8Array, receiverId: Uint8Array, senderId: Uint8Array) => Promise<boolean>;
+  readonly verify: (signature: Uint8Array, receiverId: Uint8Array, senderId: Uint8Array) => boolean;
   /** `session` leads to the broadcaster. */
   proven(session: LiveSession): void;
 }
@@ -42,11 +42,8 @@ export class SourceProofs {
     if (this.#examined.has(session)) return;
     this.#examined.add(session);
     const { verify, peerId, proven } = this.#host;
-    verify(signature, peerId, session.info!.peerId).then((isGenuine) => {
-      if (!isGenuine || !session.isReady) return;
-      session.peer!.isSource = true;
-      proven(session);
-      // A key that cannot be read is reported where it is read.
-    }, () => {});
+    if (!verify(signature, peerId, session.info!.peerId)) return;
+    session.peer!.isSource = true;
+    proven(session);
   }
 }
