@@ -50,6 +50,10 @@ const ROWS: Readonly<Record<string, Row>> = {
   "closed-90": { ...WIDE, closedShare: 0.9 },
   "closed-source": { ...WIDE, closedShare: 0.625, closedSource: true },
   "one-subnet": { ...WIDE, viewers: 20, sameSubnet: true },
+  "slate": { ...WIDE, slateS: 8 },
+  "told-half": { ...WIDE, toldMbit: NETWORK.streamMbit / 2 },
+  "told-double": { ...WIDE, toldMbit: 2 * NETWORK.streamMbit },
+  "clocks": { ...WIDE, clocksOffS: [-3600, 3600, 0] },
   "vanish": { ...WIDE, seconds: 100, vanish: { atS: 20, viewers: 5 } },
 };
 

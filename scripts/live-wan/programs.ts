@@ -1,5 +1,6 @@
 /** The programs that make a broadcast: ffmpeg, the tracker and the broadcaster. */
 import { spawn, spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Program } from "../../test/support/process.ts";
@@ -15,24 +16,41 @@ export const ALONE = ["--no-dht", "--no-lsd", "--no-port-mapping", "--peer-port"
 export const START_TIMEOUT_MS = 60_000;
 /** Length of the clip that is broadcast again and again, s. */
 const CLIP_S = 20;
+const LONGEST_RUN_S = 1200;
 const AUDIO_KBIT = 96;
 /** What a transport stream adds to video and sound. */
 const OVERHEAD = 1.075;
 
 /** Makes a clip of that bitrate with a random access point each second; returns its path. */
 export function makeClip(directory: string, streamMbit: number): string {
-  const clip = path.join(directory, "clip.ts");
   const video = `${Math.round(1000 * streamMbit / OVERHEAD - AUDIO_KBIT)}k`;
-  const input = ["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25", "-f", "lavfi", "-i", "sine=sample_rate=48000"];
-  const rate = ["-b:v", video, "-minrate", video, "-maxrate", video, "-bufsize", video];
   // Filled up, so that the picture has this rate however simple it is.
-  const encoder = ["-c:v", "libx264", "-preset", "ultrafast", "-g", "25", "-bf", "0", "-x264-params", "nal-hrd=cbr"];
+  const rate = ["-b:v", video, "-minrate", video, "-maxrate", video, "-bufsize", video, "-x264-params", "nal-hrd=cbr"];
+  return encode(path.join(directory, "clip.ts"), "testsrc2=size=640x360:rate=25", rate, CLIP_S);
+}
+
+/** What has ffmpeg read `clip` again and again, in real time. */
+export function loopOf(clip: string): readonly string[] {
+  return ["-re", "-stream_loop", "-1", "-i", clip];
+}
+
+/** What has ffmpeg read `slateS` seconds of a black picture first, and then `clip` for as long as any run takes. */
+export function afterSlate(directory: string, clip: string, slateS: number): readonly string[] {
+  const slate = encode(path.join(directory, "slate.ts"), "color=black:size=640x360:rate=25", [], slateS);
+  const list = path.join(directory, "list.txt");
+  writeFileSync(list, [slate, ...Array(LONGEST_RUN_S / CLIP_S).fill(clip)].map((file) => `file '${file}'\n`).join(""));
+  return ["-re", "-f", "concat", "-safe", "0", "-i", list];
+}
+
+function encode(file: string, picture: string, rate: readonly string[], seconds: number): string {
+  const input = ["-f", "lavfi", "-i", picture, "-f", "lavfi", "-i", "sine=sample_rate=48000"];
+  const encoder = ["-c:v", "libx264", "-preset", "ultrafast", "-g", "25", "-bf", "0"];
   const sound = ["-c:a", "aac", "-b:a", `${AUDIO_KBIT}k`];
-  const output = ["-t", String(CLIP_S), "-pix_fmt", "yuv420p", "-f", "mpegts", "-y", clip];
+  const output = ["-t", String(seconds), "-pix_fmt", "yuv420p", "-f", "mpegts", "-y", file];
   const args = ["-v", "error", "-nostdin", ...input, ...encoder, ...rate, ...sound, ...output];
   const { status, error } = spawnSync("ffmpeg", args, { stdio: ["ignore", "inherit", "inherit"] });
   if (status !== 0) throw new Error(`ffmpeg made no clip: ${error?.message ?? `exit ${status}`}`);
-  return clip;
+  return file;
 }
 
 /** Starts a tracker at a node; returns its announce address. */
@@ -56,21 +74,29 @@ export interface Broadcaster {
 /** How a broadcaster is started. */
 export interface BroadcasterOptions {
   readonly command: readonly string[];
-  readonly clip: string;
+  /** What ffmpeg reads: `loopOf()` or `afterSlate()`. */
+  readonly input: readonly string[];
   readonly stateDir: string;
   readonly tracker: string;
   readonly limitMbit: number;
+  readonly toldMbit: number | undefined;
 }
 
-/** Broadcasts a clip in real time, again and again, from node 0. */
+/** Broadcasts from node 0. */
 export async function startBroadcaster(network: WideArea, options: BroadcasterOptions): Promise<Broadcaster> {
-  const { command, clip, stateDir, tracker, limitMbit } = options;
-  const limits = ["--upload-limit", `${limitMbit}Mbit/s`, "--tracker", tracker];
-  const args = ["broadcast", "--source", "-", "--name", "wan", "--json", "--state-dir", stateDir, ...limits, ...ALONE];
+  const { command, stateDir, tracker, limitMbit, toldMbit } = options;
+  const rates = [
+    "--upload-limit",
+    `${limitMbit}Mbit/s`,
+    ...toldMbit === undefined ? [] : ["--bitrate", `${toldMbit}Mbit/s`],
+  ];
+  const stream = ["--source", "-", "--name", "wan", "--tracker", tracker, ...rates];
+  const args = ["broadcast", ...stream, "--json", "--state-dir", stateDir, ...ALONE];
   const engine = network.start(0, [...command, ...args]);
   const output = ["-map", "0", "-c", "copy", "-f", "mpegts", "-pcr_period", "40", "-flush_packets", "1", "-"];
-  const input = ["-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", clip];
-  const ffmpeg = spawn("ffmpeg", [...input, ...output], { stdio: ["ignore", "pipe", "inherit"] });
+  const ffmpeg = spawn("ffmpeg", ["-v", "error", "-nostdin", ...options.input, ...output], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const times = new SourceTimes();
   ffmpeg.stdout!.on("data", (chunk: Uint8Array) => {
     times.sends(chunk, Date.now());

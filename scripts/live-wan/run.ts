@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Broadcaster, makeClip, startBroadcaster, startTracker } from "./programs.ts";
-import { type LiveWanSpec, planOf, type WanPlan } from "./spec.ts";
+import { afterSlate, type Broadcaster, loopOf, makeClip, startBroadcaster, startTracker } from "./programs.ts";
+import { commandOfMember, type LiveWanSpec, planOf, type WanPlan } from "./spec.ts";
 import { summarize, type ViewerResult, type WanSummary } from "./summary.ts";
 import { Viewer } from "./viewer.ts";
 import { type Carried, PYTHON, WideArea } from "./wide-area.ts";
@@ -61,11 +61,12 @@ export async function runLiveWan(spec: LiveWanSpec, hooks: LiveWanHooks = {}): P
     network = await WideArea.open(plan.nodes, spec.seed);
     const tracker = await startTracker(network, spec.viewers + 1);
     broadcaster = await startBroadcaster(network, {
-      command: spec.engine,
-      clip,
+      command: commandOfMember(spec, 0),
+      input: spec.slateS === undefined ? loopOf(clip) : afterSlate(directory, clip, spec.slateS),
       stateDir: path.join(directory, "source"),
       tracker,
       limitMbit: spec.sourceLimitMbit,
+      toldMbit: spec.toldMbit,
     });
     const viewers = await new Audience({ spec, plan, network, broadcaster, directory }, hooks).watch();
     broadcaster.stop();
@@ -130,7 +131,7 @@ class Audience {
     const starting = Array.from({ length: STARTS_AT_ONCE }, async () => {
       while (this.#viewers.length < spec.viewers) {
         const node = this.#viewers.length + 1;
-        const command = spec.engines?.[node] ?? spec.engine;
+        const command = commandOfMember(spec, node);
         const stateDir = path.join(directory, `viewer-${node}`);
         const viewer = new Viewer({ network, node, command, broadcaster, stateDir });
         this.#viewers.push(viewer);

@@ -1,4 +1,5 @@
 /** Describes a broadcast among real programs behind emulated up-links. */
+import { fileURLToPath } from "node:url";
 import { seeded } from "../../test/support/random.ts";
 
 /** A run. */
@@ -16,6 +17,10 @@ export interface LiveWanSpec {
   readonly streamMbit: number;
   /** An MPEG TS that is broadcast again and again. Default: one of `streamMbit` is made. */
   readonly clip?: string;
+  /** The broadcast begins with this much of a black picture, at a small part of the bitrate, s. Default 0. */
+  readonly slateS?: number;
+  /** The broadcaster's `--bitrate`. Default: it measures. */
+  readonly toldMbit?: number;
   /** Least and most one-way delay between a member and the middle of the network. */
   readonly delayMs: readonly [least: number, most: number];
   /** How much an up-link's router holds before it drops packets. */
@@ -29,11 +34,25 @@ export interface LiveWanSpec {
   readonly sameSubnet?: boolean;
   /** This many viewers, chosen by chance, swallow every packet from `atS` after the last arrival on. */
   readonly vanish?: { readonly atS: number; readonly viewers: number };
+  /** How far clocks are off, s: the source's, then the viewers' in the order of arrival, again from the first after the last. Default: right. */
+  readonly clocksOffS?: readonly number[];
   readonly seed: number;
   /** The command that starts the engine, before its arguments. */
   readonly engine: readonly string[];
   /** Other commands for some viewers, by their number: the first that arrives is 1. */
   readonly engines?: Readonly<Record<number, readonly string[]>>;
+}
+
+/** Makes the clock of a program wrong that Node or Bun runs. */
+const WRONG_CLOCK = new URL("./wrong-clock.mjs", import.meta.url);
+
+/** The command that starts the engine of a member. The source is member 0. */
+export function commandOfMember(spec: LiveWanSpec, member: number): readonly string[] {
+  const command = spec.engines?.[member] ?? spec.engine;
+  const offS = spec.clocksOffS?.[member % spec.clocksOffS.length] ?? 0;
+  if (offS === 0) return command;
+  const options = [`NODE_OPTIONS=--import=${WRONG_CLOCK.href}`, `BUN_OPTIONS=--preload=${fileURLToPath(WRONG_CLOCK)}`];
+  return ["env", `CLOCK_OFF_S=${offS}`, ...options, ...command];
 }
 
 /** A member's place in the network. `uplinkMbit` 0: its line takes no time. */

@@ -1,6 +1,8 @@
+import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { type LiveWanSpec, planOf } from "../../scripts/live-wan/spec.ts";
+import { commandOfMember, type LiveWanSpec, planOf } from "../../scripts/live-wan/spec.ts";
+import { commandOf } from "../../scripts/support/runtimes.ts";
 import { SourceTimes, StreamClock } from "../../scripts/live-wan/stream-clock.ts";
 import { continuityOf, percentile } from "../../scripts/live-wan/summary.ts";
 import { ViewerMeter } from "../../scripts/live-wan/viewer-meter.ts";
@@ -105,3 +107,22 @@ test("planOf() places members by the seed: up-links by turns, shares exact, addr
   const { nodes } = planOf({ ...SPEC, sameSubnet: true });
   assertEquals(new Set(nodes.map(({ address }) => address.replace(/\.\d+$/, ""))).size, 1);
 });
+
+test("commandOfMember() starts those whose clock is off with another clock, and the others as they are", () => {
+  const spec = { ...SPEC, engine: ["node", "engine.mjs"], clocksOffS: [-3600, 0] };
+  assertEquals(commandOfMember(spec, 1), ["node", "engine.mjs"]);
+  const [program, clock, ...rest] = commandOfMember(spec, 2);
+  assertEquals([program, clock, rest.slice(-2)], ["env", "CLOCK_OFF_S=-3600", ["node", "engine.mjs"]]);
+});
+
+for (const runtime of ["node", "bun"] as const) {
+  test(`commandOfMember() makes the clock of a program on ${runtime} wrong by that much`, () => {
+    const script = "console.log(Date.now())";
+    const spec = { ...SPEC, engine: [...commandOf(runtime), "-e", script], clocksOffS: [3600] };
+    const [program, ...args] = commandOfMember(spec, 0);
+    const startMs = Date.now();
+    const { stdout, stderr } = spawnSync(program!, args, { encoding: "utf8" });
+    const offMs = Number(stdout) - startMs - 3_600_000;
+    assert(offMs >= 0 && offMs <= Date.now() - startMs, `${stdout} ${stderr}`);
+  });
+}
