@@ -29,10 +29,14 @@ export function simulateLiveFrom(args: readonly string[]): void {
     const { user, system } = process.cpuUsage(before);
     print(cells(result, (user + system) / 1000 / result.viewerSeconds));
     const shares = result.controlShares.filter(({ share }) => share >= 0.005);
-    console.log(`  ${shares.map(({ name, share }) => `${name} ${Math.round(100 * share)} %`).join(", ")}`);
+    console.log(`  ${
+      shares.map(({ name, share, count }) => {
+        return `${name} ${Math.round(100 * share)} %, ${(count / result.viewerSeconds).toFixed(1)}`;
+      }).join("; ")
+    }`);
   }
   console.log(
-    "Times in seconds; msgs/s and KB/s: what one viewer sends beside payload, the kinds of it in the second line;",
+    "Times in seconds; msgs/s and KB/s: what one viewer sends beside payload; in the second line by kinds, a BUNDLE counted as its first;",
   );
   console.log(
     "given: how far the newest that players were given is behind the capture, where lag is that of what they show;",

@@ -17,6 +17,7 @@ export function liveField(offer: LiveOffer): Record<string, unknown> {
   const field: Record<string, unknown> = { v: VERSION, role: offer.role };
   if (offer.upBytesPerS !== null) field.up = Math.floor(offer.upBytesPerS);
   if (offer.clockMs !== undefined) field.t = Math.floor(offer.clockMs / 1000);
+  if (offer.takesBundles === true) field.b = 1;
   if (offer.isOpen !== undefined) field.r = offer.isOpen ? 1 : 0;
   return field;
 }
@@ -32,6 +33,7 @@ export function readLiveOffer(handshake: BencodeDictionary): LiveOffer | null {
     role: role === "source" ? "source" : "viewer",
     upBytesPerS: integerWithin(field["up"], 0, Number.MAX_SAFE_INTEGER),
     ...(clockS === null ? {} : { clockMs: 1000 * clockS }),
+    ...(integerWithin(field["b"], 1, 1) === null ? {} : { takesBundles: true }),
     ...(open === null ? {} : { isOpen: open === 1 }),
   };
 }

@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { type PlaceMessage, windowNewest } from "../../src/live/messages.ts";
+import { type PlaceMessage, WANTS_TIME, windowNewest } from "../../src/live/messages.ts";
 import { CLOSED, emptyPaths, isSmallChange } from "../../src/live/node/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { type Neighbour, Stage } from "./support.ts";
@@ -18,12 +18,57 @@ test("LiveNode reports a piece at once to neighbours that lack it, and late to t
   stage.pass(3000);
   stage.header(parent!, 21);
   stage.piece(parent!, 21);
-  for (const { peer } of [lacking!, having!]) peer.placeSentMs = peer.windowSentMs = stage.clock.monotonic();
+  for (const { peer } of [lacking!, having!]) peer.spokeMs = peer.windowSentMs = stage.clock.monotonic();
   stage.window(having!, 10, 22);
   const silent = told(stage, having!, POLICY.sparseWindowMs - 250);
   assertEquals(lacking!.link.of("window").map(windowNewest).at(-1), 21);
   assertEquals(silent, []);
   assertEquals(told(stage, having!, 400), [21]);
+});
+
+/** The neighbour has long been told of everything, and the node has a new piece that another one brought. */
+function withNews(takesBundles: boolean): { stage: Stage; peer: Neighbour } {
+  const { stage, peers: [parent] } = Stage.joined(1);
+  stage.fill(parent!);
+  const peer = stage.neighbour({ takesBundles });
+  stage.window(peer, 10, 21);
+  stage.pass(3000);
+  stage.header(parent!, 21);
+  stage.piece(parent!, 21);
+  peer.peer.windowSentMs = peer.peer.placeSentMs = stage.clock.monotonic() - POLICY.windowIntervalMs;
+  peer.link.messages.length = peer.link.bundles.length = 0;
+  return { stage, peer };
+}
+
+test("LiveNode sends a WINDOW along with a PONG when the neighbour understands BUNDLE, and else on its own", () => {
+  const { stage, peer } = withNews(true);
+  stage.says(peer, { type: "ping", nonce: WANTS_TIME | 5n });
+  assertEquals(peer.link.bundles, [["window", "pong"]]);
+  assertEquals(peer.link.of("window").map(windowNewest), [21]);
+
+  const old = withNews(false);
+  old.stage.says(old.peer, { type: "ping", nonce: WANTS_TIME | 5n });
+  assertEquals(old.peer.link.messages.map(({ type }) => type), ["pong"]);
+  assertEquals(told(old.stage, old.peer, POLICY.sparseWindowMs), [21]);
+  assertEquals(old.peer.link.bundles, []);
+});
+
+test("LiveNode reports to a neighbour that keeps up with the stream less often than to one that lags behind", () => {
+  const { stage, peers: [parent, current, behind] } = Stage.joined(3);
+  stage.fill(parent!);
+  stage.window(current!, 10, 21);
+  stage.window(behind!, 10, 16);
+  for (const { peer } of [current!, behind!]) stage.place({ peer } as Neighbour, { depths: 3, bars: 255 });
+  stage.pass(1000);
+  for (const { link } of [current!, behind!]) link.messages.length = 0;
+  for (let seq = 21; seq < 29; seq++) {
+    stage.header(parent!, seq);
+    stage.piece(parent!, seq);
+    stage.window(current!, 10, seq);
+    stage.pass(400);
+  }
+  // In 3.2 s, the first time at once.
+  assertEquals([current!, behind!].map(({ link }) => link.of("window").length), [5, 8]);
 });
 
 test("LiveNode sends only the paths that changed, and a neighbour keeps the others", () => {

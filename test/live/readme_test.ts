@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { fromHex, toHex } from "../../src/bytes/hex.ts";
 import { decodeHeader, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
+import { decodeBundle, encodeBundle } from "../../src/live/bundle.ts";
 import { emptyPaths } from "../../src/live/node/place.ts";
 import { decodeLiveMessage, encodeLiveMessage, type LiveMessage, windowHas } from "../../src/live/messages.ts";
 import { CryptoVerifier, hashBlocks, HeaderSigner } from "../../src/live/signer.ts";
@@ -82,6 +83,12 @@ const MESSAGES: readonly (readonly [string, LiveMessage])[] = [
     pathMask: 0,
   }],
 ];
+
+test("encodeBundle() and decodeBundle() give the page's BUNDLE", () => {
+  const parts = [bytesOf("PING"), bytesOf("UNSUB")];
+  assertEquals(toHex(encodeBundle(parts)), toHex(bytesOf("BUNDLE")));
+  assertEquals(decodeBundle(bytesOf("BUNDLE"))!.map(toHex), parts.map(toHex));
+});
 
 for (const [name, message] of MESSAGES) {
   test(`encodeLiveMessage() and decodeLiveMessage() give the page's ${name}`, () => {

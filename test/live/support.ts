@@ -3,6 +3,7 @@ import type { MillraceError } from "../../src/errors.ts";
 import { LiveNode } from "../../src/live/node/live-node.ts";
 import type { LiveNodeOptions } from "../../src/live/node/live-options.ts";
 import type { LiveLink, LivePeer, LivePeerInfo } from "../../src/live/node/live-peer.ts";
+import { BUNDLE, decodeBundle } from "../../src/live/bundle.ts";
 import { decodeLiveMessage, encodeLiveMessage, type LiveMessage } from "../../src/live/messages.ts";
 import { emptyPaths } from "../../src/live/node/place.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -19,10 +20,14 @@ export class ScriptedLink implements LiveLink {
   readonly pieces: { seq: number; offset: number; data: Uint8Array }[] = [];
   closedWith: MillraceError | null | undefined = undefined;
 
+  /** Types of the messages that came in each BUNDLE. */
+  readonly bundles: LiveMessage["type"][][] = [];
+
   send(message: Uint8Array): void {
-    const decoded = decodeLiveMessage(message);
     // FILL says nothing.
-    if (decoded !== null) this.messages.push(decoded);
+    const decoded = (decodeBundle(message) ?? [message]).map(decodeLiveMessage).filter((part) => part !== null);
+    this.messages.push(...decoded);
+    if (message[0] === BUNDLE) this.bundles.push(decoded.map(({ type }) => type));
   }
   request(seq: number, offset: number): void {
     this.requests.push({ seq, offset });

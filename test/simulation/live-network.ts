@@ -4,6 +4,7 @@
  */
 import type { MillraceError } from "../../src/errors.ts";
 import { attachSignature, blockCount, encodeUnsigned, type PieceHeader } from "../../src/live/header.ts";
+import { decodeBundle, encodeBundle } from "../../src/live/bundle.ts";
 import { decodeLiveMessage, encodeLiveMessage, type PlaceMessage } from "../../src/live/messages.ts";
 import { LiveNode } from "../../src/live/node/live-node.ts";
 import type { LiveNodeOptions } from "../../src/live/node/live-options.ts";
@@ -53,8 +54,12 @@ const SHOWN_TAGS = 6;
 
 const LIAR_UP_SHARE = 40;
 const FLAP_MS = 4000;
-/** First byte of a PLACE. */
-const PLACE = 5;
+/** First bytes of PLACE and FILL. */
+const [PLACE, FILL] = [5, 13];
+/** Length prefix, message id and extension id of a message of `live1` (BEP 3, BEP 10); length of a message in a BUNDLE. */
+const [FRAME_BYTES, BUNDLED_BYTES] = [6, 2];
+/** A request, cancel or reject with its length prefix. */
+const STANDARD_BYTES = 17;
 
 /** How a host behaves. */
 export interface HostOptions {
@@ -140,8 +145,9 @@ export class SimHost {
   get info(): LivePeerInfo {
     const { options: { liar, role } } = this;
     const host = this.#host;
-    if (liar === undefined) return { role, upBytesPerS: this.node.toldUpBytesPerS, host };
-    return { role: liar === "sinkhole" ? "source" : role, upBytesPerS: this.#liarBytesPerS, host };
+    const takesBundles = true;
+    if (liar === undefined) return { role, upBytesPerS: this.node.toldUpBytesPerS, takesBundles, host };
+    return { role: liar === "sinkhole" ? "source" : role, upBytesPerS: this.#liarBytesPerS, takesBundles, host };
   }
 
   /** An encoded PLACE as it is sent. */
@@ -218,22 +224,27 @@ class SimLink implements LiveLink, LineQueue {
   }
 
   send(message: Uint8Array): void {
-    if (message[0] === PLACE) message = this.from.lied(message);
-    const name = MESSAGE_NAMES[message[0]!]!;
-    if (name === "FILL") return this.#fill(message.length + 6);
-    this.#control(name, message.length + 6, (peer) => this.to.node.message(peer, message));
+    const parts = (decodeBundle(message) ?? [message]).map((part) => part[0] === PLACE ? this.from.lied(part) : part);
+    const whole = parts.length === 1 ? parts[0]! : encodeBundle(parts);
+    if (whole[0] === FILL) return this.#fill(whole.length + FRAME_BYTES);
+    const partBytes = parts.length === 1 ? 0 : BUNDLED_BYTES;
+    parts.forEach((part, i) => {
+      const frameBytes = i > 0 ? 0 : whole === part ? FRAME_BYTES : FRAME_BYTES + 1;
+      this.from.sent.add(MESSAGE_NAMES[part[0]!]!, part.length + partBytes + frameBytes, i > 0 ? 0 : 1);
+    });
+    this.#control(whole.length + FRAME_BYTES, (peer) => this.to.node.message(peer, whole));
   }
 
   request(seq: number, offset: number, length: number): void {
-    this.#control("request", 17, (peer) => this.to.node.requested(peer, seq, offset, length));
+    this.#standard("request", (peer) => this.to.node.requested(peer, seq, offset, length));
   }
 
   cancel(seq: number, offset: number): void {
-    this.#control("cancel", 17, (peer) => this.to.node.cancelled(peer, seq, offset));
+    this.#standard("cancel", (peer) => this.to.node.cancelled(peer, seq, offset));
   }
 
   reject(seq: number, offset: number): void {
-    this.#control("reject", 17, (peer) => this.to.node.rejected(peer, seq, offset));
+    this.#standard("reject", (peer) => this.to.node.rejected(peer, seq, offset));
   }
 
   piece(seq: number, offset: number, data: Uint8Array): void {
@@ -283,9 +294,13 @@ class SimLink implements LiveLink, LineQueue {
     if (this.#parcels.length === 1) this.from.line.add(this);
   }
 
+  #standard(name: MessageName, arrive: (peer: LivePeer) => void): void {
+    this.from.sent.add(name, STANDARD_BYTES);
+    this.#control(STANDARD_BYTES, arrive);
+  }
+
   /** What is not payload is small: it delays the line's blocks a little, and follows the blocks before it on its connection. */
-  #control(name: MessageName, bytes: number, arrive: (peer: LivePeer) => void): void {
-    this.from.sent.add(name, bytes);
+  #control(bytes: number, arrive: (peer: LivePeer) => void): void {
     const lineMs = this.from.line.charge(bytes);
     const last = this.#parcels.at(-1);
     if (last === undefined) this.#deliver(bytes, [arrive], lineMs);

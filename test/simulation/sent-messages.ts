@@ -49,10 +49,10 @@ export class SentMessages {
     return [...this.#kinds.values()].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Share of each kind in the bytes, the largest first. */
-  get shares(): { readonly name: MessageName; readonly share: number }[] {
+  /** Share of each kind in the bytes, the largest first, and how many there were. One that went in another's BUNDLE counts as none. */
+  get shares(): { readonly name: MessageName; readonly share: number; readonly count: number }[] {
     const all = this.bytes;
-    return [...this.#kinds].map(([name, { bytes }]) => ({ name, share: bytes / all })).sort((a, b) =>
+    return [...this.#kinds].map(([name, { bytes, count }]) => ({ name, share: bytes / all, count })).sort((a, b) =>
       b.share - a.share
     );
   }

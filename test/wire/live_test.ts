@@ -49,6 +49,19 @@ test("connectPeer() with live says whether others can connect, and ignores what 
   }
 });
 
+test("connectPeer() with live says whether BUNDLEs are understood, and takes anything but 1 for no", async () => {
+  const offer: LiveOffer = { ...SOURCE, takesBundles: true };
+  const { atClient, atServer } = await joined({ client: { live: VIEWER }, server: { live: offer } });
+  assertEquals((atClient.of("extended")[0]![1] as ExtendedHandshake).live, offer);
+  assertEquals((atServer.of("extended")[0]![1] as ExtendedHandshake).live, VIEWER);
+  for (const told of ["i0e", "i2e", "1:1"]) {
+    const { raw, events } = await againstRaw({ link: { live: VIEWER } });
+    raw.send(handshake(`d1:b${told}4:role6:source1:vi1ee`));
+    await quiet();
+    assertEquals((events.of("extended")[0]![1] as ExtendedHandshake).live, SOURCE);
+  }
+});
+
 test("connectPeer() registers live1 only for broadcasts", async () => {
   const { client, atServer } = await joined({ server: { live: SOURCE } });
   const { extensions, live } = atServer.of("extended")[0]![1] as ExtendedHandshake;

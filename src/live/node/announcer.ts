@@ -1,5 +1,5 @@
 /** What a member reports to its neighbours about itself: its WINDOW, the headers a newcomer needs, and its PLACE in the trees. */
-import { windowNewest } from "../messages.ts";
+import { encodeLiveMessage, windowNewest } from "../messages.ts";
 import type { Children } from "./children.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
@@ -14,6 +14,8 @@ export class Announcer {
   readonly #uploader: Uploader;
   readonly #parents: Parents;
   readonly #children: Children;
+  /** Our PLACE at the last tick; null before the first. */
+  #latest: Place | null = null;
   /** Substreams that came from the source at the last check. */
   #fedMask = 0;
 
@@ -27,21 +29,25 @@ export class Announcer {
   /** Reports to everybody what has changed, each at most as often as `POLICY.windowIntervalMs` says. */
   tick(nowMs: number): void {
     this.warn(nowMs);
-    const place = this.#place(nowMs);
+    this.#latest = this.#place(nowMs);
     for (const peer of this.#view.peers) {
-      this.#announce(peer, nowMs);
-      this.#announcePlace(peer, place, nowMs);
+      const place = this.#placeFor(peer, this.#latest);
+      const isDue = this.#isWindowDue(peer, nowMs) || isPlaceDue(peer, place, nowMs, false);
+      if (isDue) peer.sendEncoded(this.#reports(peer, place, nowMs), nowMs);
     }
   }
 
-  /**
-   * Sends what a newcomer needs to join through us: WINDOW, the newest header, and the header of the piece where it
-   * would start.
-   */
+  /** What there is to report to `peer`, encoded, when something else goes to it: otherwise it would go a little later, on its own. */
+  news(peer: LivePeer, nowMs: number, withWindow: boolean): Uint8Array[] {
+    if (peer.placeSent === null) return this.#introduction(peer, nowMs);
+    // Whether a substream reaches us may have changed since the last tick, and a new parent judges us by that.
+    const place = withWindow ? this.#place(nowMs) : this.#latest;
+    return place === null ? [] : this.#reports(peer, this.#placeFor(peer, place), nowMs, withWindow);
+  }
+
+  /** Sends `peer`, which has just connected, what it needs to join through us, unless it got that as `news`. */
   introduce(peer: LivePeer, nowMs: number): void {
-    this.#sendWindow(peer);
-    this.#sendHeaders(peer);
-    this.#announcePlace(peer, this.#place(nowMs), nowMs);
+    if (peer.placeSent === null) peer.sendEncoded(this.#introduction(peer, nowMs), nowMs);
   }
 
   /** Sends `peer` our PLACE at once, if it has changed. */
@@ -65,39 +71,63 @@ export class Announcer {
     }
   }
 
-  #sendHeaders(peer: LivePeer): void {
+  /** WINDOW, the header of the piece where a newcomer would start, the newest header, and PLACE. */
+  #introduction(peer: LivePeer, nowMs: number): Uint8Array[] {
+    const place = placeMessage(peer, this.#placeFor(peer, this.#place(nowMs)), nowMs);
+    return [this.#window(peer), ...this.#headers(peer), place];
+  }
+
+  /** The headers at which `peer` would start and at the edge, unless it has them. */
+  #headers(peer: LivePeer): Uint8Array[] {
     const { window } = this.#view;
     // While the first piece of a group is still on its way to us, a newcomer can fetch it from others.
     const start = window.accessPoint() ?? window.accessHeader();
-    for (const header of [start, window.newest]) {
-      if (header !== null && peer.knowsHeader(header.seq)) peer.send({ type: "header", bytes: header.bytes });
-    }
+    return [start, window.newest].flatMap((header) => {
+      return header !== null && peer.knowsHeader(header.seq)
+        ? [encodeLiveMessage({ type: "header", bytes: header.bytes })]
+        : [];
+    });
   }
 
-  #sendWindow(peer: LivePeer): void {
+  #window(peer: LivePeer): Uint8Array {
     peer.windowVersion = this.#view.window.version;
-    peer.sendEncoded(this.#view.window.encodedMessage());
+    return this.#view.window.encodedMessage();
   }
 
-  #announce(peer: LivePeer, nowMs: number): void {
-    const { window } = this.#view;
-    if (peer.windowVersion === window.version) return;
-    const isNewcomer = peer.window === null || windowNewest(peer.window) < peer.window.base;
-    if (nowMs - peer.windowSentMs < this.#windowIntervalMs(peer, isNewcomer)) return;
-    if (isNewcomer) this.#sendHeaders(peer);
-    else if (!window.hasNewFor(peer.window!, peer.windowVersion)) {
-      const spokeMs = Math.max(peer.windowSentMs, peer.placeSentMs, peer.flight.markedMs);
-      if (nowMs - spokeMs < POLICY.sparseWindowMs) return;
+  /** WINDOW and PLACE for `peer`, as far as it is time for them when they need no packet of their own. */
+  #reports(peer: LivePeer, place: Place, nowMs: number, withWindow = false): Uint8Array[] {
+    const reports: Uint8Array[] = [];
+    const isChanged = peer.windowVersion !== this.#view.window.version;
+    if ((withWindow && isChanged) || this.#isWindowDue(peer, nowMs, POLICY.windowIntervalMs)) {
+      if (isNewcomer(peer)) reports.push(...this.#headers(peer));
+      peer.windowSentMs = nowMs;
+      reports.push(this.#window(peer));
     }
-    peer.windowSentMs = nowMs;
-    this.#sendWindow(peer);
+    if (isPlaceDue(peer, place, nowMs, true)) reports.push(placeMessage(peer, place, nowMs));
+    return reports;
   }
 
-  /** Least time between two WINDOWs to `peer`. It may be longer for one that hears the same from many others. */
-  #windowIntervalMs({ place }: LivePeer, isNewcomer: boolean): number {
+  /**
+   * True when `peer` got our last WINDOW `intervalMs` ago or earlier, and has something to learn from the next one, or has heard
+   * nothing from us for long.
+   */
+  #isWindowDue(peer: LivePeer, nowMs: number, intervalMs = this.#windowIntervalMs(peer)): boolean {
+    const { window } = this.#view;
+    if (peer.windowVersion === window.version || nowMs - peer.windowSentMs < intervalMs) return false;
+    return isNewcomer(peer) || window.hasNewFor(peer.window!, peer.windowVersion) ||
+      nowMs - peer.spokeMs >= POLICY.sparseWindowMs;
+  }
+
+  /**
+   * Least time between two WINDOWs to `peer` that need a packet of their own. It is longer for one that hears the same from many
+   * others, and longest for one that keeps up with the stream.
+   */
+  #windowIntervalMs(peer: LivePeer): number {
     const { windowIntervalMs, windowIntervalPerPeerMs, sparseWindowMs } = POLICY;
-    if (isNewcomer || place === null || place.depths.includes(UNFED)) return windowIntervalMs;
-    return Math.min(sparseWindowMs, Math.max(windowIntervalMs, windowIntervalPerPeerMs * this.#view.peers.size));
+    const { window, rate, peers } = this.#view;
+    if (isNewcomer(peer) || peer.place === null || peer.place.depths.includes(UNFED)) return windowIntervalMs;
+    if (window.solid - peer.window!.solid <= rate.pieces(POLICY.keepsUpMs, 2)) return sparseWindowMs;
+    return Math.min(sparseWindowMs, Math.max(windowIntervalMs, windowIntervalPerPeerMs * peers.size));
   }
 
   #place(nowMs: number): Place {
@@ -127,23 +157,8 @@ export class Announcer {
     return { ...place, paths };
   }
 
-  #announcePlace(peer: LivePeer, base: Place, nowMs: number): void {
-    const { placeSent } = peer;
-    const place = this.#placeFor(peer, base);
-    if (placeSent !== null) {
-      const isSmall = isSmallChange(place, placeSent);
-      const smallMs = peer.pushMask === 0 ? POLICY.idlePlaceMs : POLICY.childPlaceMs;
-      if (nowMs - peer.placeSentMs < (isSmall ? smallMs : POLICY.windowIntervalMs)) return;
-      if (isSmall && samePlace(place, placeSent) && changedPaths(place, placeSent) === 0) return;
-    }
-    this.#tellPlace(peer, place, nowMs);
-  }
-
   #tellPlace(peer: LivePeer, place: Place, nowMs: number): void {
-    const pathMask = changedPaths(place, peer.placeSent);
-    peer.placeSent = place;
-    peer.placeSentMs = nowMs;
-    peer.send({ type: "place", ...place, pathMask });
+    peer.sendEncoded([placeMessage(peer, place, nowMs)], nowMs);
   }
 
   /**
@@ -160,4 +175,33 @@ export class Announcer {
     const place = this.#place(nowMs);
     for (const peer of view.peers) if ((peer.pushMask & changed) !== 0) this.#tellPlace(peer, place, nowMs);
   }
+}
+
+/** True for one that has no piece yet. */
+function isNewcomer({ window }: LivePeer): boolean {
+  return window === null || windowNewest(window) < window.base;
+}
+
+/**
+ * True when `place` differs from what `peer` was told, and it is time to say so. `rides`: something else goes to it anyway.
+ * WINDOWs do every `POLICY.sparseWindowMs`, so that small changes seldom need a packet of their own.
+ */
+function isPlaceDue(peer: LivePeer, place: Place, nowMs: number, rides: boolean): boolean {
+  const { placeSent, placeSentMs } = peer;
+  if (placeSent === null) return true;
+  const { windowIntervalMs, sparseWindowMs, idlePlaceMs, childPlaceMs } = POLICY;
+  const isSmall = isSmallChange(place, placeSent);
+  const smallMs = (peer.pushMask === 0 ? idlePlaceMs : childPlaceMs) + (rides ? 0 : sparseWindowMs);
+  if (isSmall ? nowMs - placeSentMs < smallMs : nowMs - peer.movedSentMs < windowIntervalMs) return false;
+  return !isSmall || !samePlace(place, placeSent) || changedPaths(place, placeSent) !== 0;
+}
+
+/** A PLACE for `peer`, encoded, and noted as sent. */
+function placeMessage(peer: LivePeer, place: Place, nowMs: number): Uint8Array {
+  const { placeSent } = peer;
+  const pathMask = changedPaths(place, placeSent);
+  if (placeSent !== null && !isSmallChange(place, placeSent)) peer.movedSentMs = nowMs;
+  peer.placeSent = place;
+  peer.placeSentMs = nowMs;
+  return encodeLiveMessage({ type: "place", ...place, pathMask });
 }

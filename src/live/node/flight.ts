@@ -126,7 +126,7 @@ export class Flight {
     flight.marks.push({ nonce, bytes, aheadBytes: this.#aheadBytes, sentMs: nowMs });
     flight.unmarkedBytes = 0;
     flight.markedMs = nowMs;
-    peer.send({ type: "ping", nonce });
+    peer.sendWithNews({ type: "ping", nonce }, nowMs);
   }
 
   /**

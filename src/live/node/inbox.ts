@@ -1,5 +1,6 @@
 /** Hands the `live1` messages of neighbours to the parts of a node that they concern. */
 import { MillraceError } from "../../errors.ts";
+import { decodeBundle } from "../bundle.ts";
 import { decodeLiveMessage, type PlaceMessage, UnsubscribeReason, WANTS_TIME } from "../messages.ts";
 import type { Announcer } from "./announcer.ts";
 import type { Children } from "./children.ts";
@@ -37,6 +38,10 @@ export class Inbox {
 
   /** A message came from `peer`. Throws `protocol_violation` when no member would send it. */
   handle(peer: LivePeer, bytes: Uint8Array, nowMs: number): void {
+    for (const part of decodeBundle(bytes) ?? [bytes]) if (!peer.closed) this.#handle(peer, part, nowMs);
+  }
+
+  #handle(peer: LivePeer, bytes: Uint8Array, nowMs: number): void {
     const { uploader, sightings, edge, probation, serving, announcer } = this.#parts;
     const message = decodeLiveMessage(bytes);
     switch (message?.type) {
@@ -106,5 +111,5 @@ function pinged(peer: LivePeer, nonce: bigint, nowMs: number): void {
   if (peer.owedPongs === 0 && !peer.pongBucket.take(nowMs)) return;
   peer.owedPongs = Math.max(0, peer.owedPongs - 1);
   if ((nonce & WANTS_TIME) === 0n) peer.send({ type: "ping", nonce });
-  else peer.send({ type: "pong", nonce, atMs: Math.floor(nowMs) >>> 0 });
+  else peer.sendWithNews({ type: "pong", nonce, atMs: Math.floor(nowMs) >>> 0 }, nowMs);
 }

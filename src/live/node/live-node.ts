@@ -146,6 +146,7 @@ export class LiveNode {
     if (info.clockMs !== undefined) peer.clockAheadMs = info.clockMs - this.#options.clock.now();
     this.#conduct.restore(peer);
     this.#view.peers.add(peer);
+    peer.news = (nowMs, withWindow) => this.#announcer.news(peer, nowMs, withWindow);
     this.uploader.flight.mark(peer, this.#now());
     this.#announcer.introduce(peer, this.#now());
     return peer;

@@ -1,6 +1,7 @@
 /** One neighbour in a live swarm: how the network reaches it, and what is known about it. */
 import type { MillraceError } from "../../errors.ts";
 import { LinkFlight } from "./link-flight.ts";
+import { bundled } from "../bundle.ts";
 import { encodeLiveMessage, type LiveMessage, windowHas, type WindowMessage, windowNewest } from "../messages.ts";
 import type { Place } from "./place.ts";
 import { subnetOf } from "./subnet.ts";
@@ -29,6 +30,8 @@ export interface LivePeerInfo {
   readonly upBytesPerS: number | null;
   /** Its wall clock at the handshake, Unix ms; absent when not reported. */
   readonly clockMs?: number;
+  /** It understands BUNDLE. Default false. */
+  readonly takesBundles?: boolean;
   /** Its address without the port. A record about it is kept under this address after it has left; absent: none is. */
   readonly host?: string;
 }
@@ -109,6 +112,8 @@ export class LivePeer {
   /** PLACE last sent to it. */
   placeSent: Place | null = null;
   placeSentMs = -Infinity;
+  /** Monotonic ms at which it was told of a change that is not small (`isSmallChange`). */
+  movedSentMs = -Infinity;
   /**
    * Substream → the newest piece when it was given older ones. It gets those only once, however often it subscribes.
    */
@@ -143,6 +148,10 @@ export class LivePeer {
   owedPongs = 0;
   windowVersion = -1;
   windowSentMs = -Infinity;
+  /** Monotonic ms at which we said something to it last. */
+  spokeMs = -Infinity;
+  /** What we have to report to it, encoded, because it is written to anyway. Set by the node. */
+  news: (nowMs: number, withWindow: boolean) => Uint8Array[] = () => [];
 
   constructor(link: LiveLink, info: LivePeerInfo, nowMs: number) {
     this.link = link;
@@ -168,9 +177,21 @@ export class LivePeer {
     return this.place === null ? this.info.upBytesPerS : this.place.upBytesPerS;
   }
 
-  /** As `send`, for bytes that many peers get. */
-  sendEncoded(message: Uint8Array): void {
-    if (!this.closed) this.link.send(message);
+  /**
+   * As `send`, at `nowMs`, behind what there is to report to it: a packet costs more than what is in it. `withWindow`: it is to
+   * know which pieces we have now.
+   */
+  sendWithNews(message: LiveMessage, nowMs: number, withWindow = false): void {
+    const news = this.info.takesBundles === true ? this.news(nowMs, withWindow) : [];
+    this.sendEncoded([...news, encodeLiveMessage(message)], nowMs);
+  }
+
+  /** Sends encoded messages at `nowMs`, in as few BUNDLEs as hold them if the peer understands those. */
+  sendEncoded(messages: readonly Uint8Array[], nowMs: number): void {
+    if (this.closed || messages.length === 0) return;
+    this.spokeMs = nowMs;
+    const whole = this.info.takesBundles === true ? bundled(messages) : messages;
+    for (const message of whole) this.link.send(message);
   }
 
   /** It has delivered a genuine block. Its claim to be the source proves nothing. */

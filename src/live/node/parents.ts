@@ -77,7 +77,7 @@ export class Parents {
       this.#planLook(branch, nowMs);
       ask(asked, found, branch);
     }
-    this.#subscribe(asked, () => this.#catchUpFrom(firstSeq));
+    this.#subscribe(asked, () => this.#catchUpFrom(firstSeq), nowMs);
   }
 
   /** `peer` sent a block of piece `seq`: a peer that was asked to be parent becomes one now. */
@@ -129,8 +129,8 @@ export class Parents {
       // A parent that gets nothing itself leaves as much to catch up on as a missing one does.
       ask(branch.depth === UNFED ? orphans : movers, found, branch);
     }
-    this.#subscribe(orphans, () => this.#catchUpFrom(firstSeq));
-    this.#subscribe(movers, (peer) => Math.max(newest, peer.newestSeq) + 1);
+    this.#subscribe(orphans, () => this.#catchUpFrom(firstSeq), nowMs);
+    this.#subscribe(movers, (peer) => Math.max(newest, peer.newestSeq) + 1, nowMs);
   }
 
   /** Who refused us when our uplink seemed smaller is asked again. */
@@ -141,8 +141,9 @@ export class Parents {
     for (const peer of this.#view.peers) peer.refusedUntilMs.fill(0);
   }
 
-  #subscribe(asked: ReadonlyMap<LivePeer, number>, from: (peer: LivePeer) => number): void {
-    for (const [peer, mask] of asked) peer.send({ type: "subscribe", mask, from: from(peer) });
+  /** A new parent gives us older pieces, too: it should know which of them we have. */
+  #subscribe(asked: ReadonlyMap<LivePeer, number>, from: (peer: LivePeer) => number, nowMs: number): void {
+    for (const [peer, mask] of asked) peer.sendWithNews({ type: "subscribe", mask, from: from(peer) }, nowMs, true);
   }
 
   /** The next parent pushes the newest of the pieces that a lost one did not bring; older ones are pulled. */

@@ -10,17 +10,23 @@ export const POLICY = {
    */
   windowIntervalPerPeerMs: 20,
   /**
+   * A neighbour whose last WINDOW was complete up to at most this far behind ours keeps up with the stream, ms of stream. It gets
+   * WINDOWs every `sparseWindowMs`: it lacks little, and others report the same to it.
+   */
+  keepsUpMs: 1500,
+  /**
    * A neighbour that has everything we have gets a WINDOW this long after we spoke last: it would learn nothing from it
    * but that we are still there. Well below `silentMs`.
    */
   sparseWindowMs: 750,
   /**
-   * A PLACE with small changes is sent to children this often. A change high up in a tree alters depths and paths of
-   * all members below, and queues swing by a step or two all the time, while moving takes `improveSteps`.
+   * A PLACE with small changes goes to children this long after the last one, along with the next message to them; and
+   * `sparseWindowMs` later on its own. A change high up in a tree alters depths and paths of all members below, and queues
+   * swing by a step or two all the time, while moving takes `improveSteps`.
    */
-  childPlaceMs: 1000,
+  childPlaceMs: 750,
   /** The same for other neighbours, which compare us with their parents every `improveMs`. */
-  idlePlaceMs: 3000,
+  idlePlaceMs: 2000,
   /** A depth that changed by more than this is reported after `windowIntervalMs`, like room for another child. */
   smallSteps: 2,
   /** A missing piece is pulled this long after a neighbour had it: pushes usually come first. */
@@ -206,7 +212,7 @@ export const POLICY = {
   /** Our requests under way at one peer: more would queue after its pushes. */
   requestsPerPeer: 4,
   /** A neighbour to which nothing is sent is pinged this often. */
-  pingIntervalMs: 10_000,
+  pingIntervalMs: 30_000,
   /**
    * Pieces further from the newest verified one than this are not looked for, ms of stream: those ahead are only a neighbour's
    * claim, those behind come too late for anyone.

@@ -83,6 +83,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
     });
     this.offer = {
       role,
+      takesBundles: true,
       // A limit says what may be sent, not what the line carries. The user of a broadcaster is assumed to know both.
       upBytesPerS: role === "source" && limit < Infinity ? limit : null,
       get clockMs() {
