@@ -53,6 +53,16 @@ test("LiveNode sends a WINDOW along with a PONG when the neighbour understands B
   assertEquals(old.peer.link.bundles, []);
 });
 
+test("LiveNode tells a new parent which pieces it has, in the same message as the SUB and before it", () => {
+  const stage = new Stage();
+  const parent = stage.neighbour({ takesBundles: true });
+  stage.window(parent, 10, 21);
+  stage.header(parent, 16);
+  stage.header(parent, 20, { flags: 0 });
+  stage.node.tick();
+  assertEquals(parent.link.bundles.filter((types) => types.includes("subscribe")), [["window", "place", "subscribe"]]);
+});
+
 test("LiveNode reports to a neighbour that keeps up with the stream less often than to one that lags behind", () => {
   const { stage, peers: [parent, current, behind] } = Stage.joined(3);
   stage.fill(parent!);
