@@ -85,6 +85,13 @@ export interface HostOptions {
 
 /** Payload of a packet. */
 const PACKET_BYTES = 1448;
+/**
+ * A connection that loses packets carries this share of what the formula says. Eight blocks always under way with a round trip
+ * of 70 ms and a loss of 1 % saw 221 KB/s with Linux and Reno, and 271 with CUBIC; the formula says 253.
+ */
+const WINDOW_SHARE = 0.9;
+/** Schedulers keep shorter ways waiting, ms. */
+const LEAST_LATENCY_MS = 10;
 /** What is sent again for want of an acknowledgement is sent after this and a round trip, ms: the usual least of TCP. */
 const RETRANSMIT_MS = 200;
 /** Packets behind a lost one that have its sender send it again at once. */
@@ -215,6 +222,8 @@ class SimLink implements LiveLink, LineQueue {
   readonly #parcels: Parcel[] = [];
   /** Virtual ms at which what was sent last arrives. */
   #arrivesMs = 0;
+  /** Virtual ms at which what was sent last will be acknowledged. */
+  #clearMs = 0;
 
   constructor(queue: EventWheel, from: SimHost, to: SimHost, latencyMs: number) {
     this.#queue = queue;
@@ -309,10 +318,25 @@ class SimLink implements LiveLink, LineQueue {
 
   #deliver(bytes: number, arrivals: readonly ((peer: LivePeer) => void)[], lineMs = 0): void {
     const queue = this.#queue;
-    this.#arrivesMs = Math.max(this.#arrivesMs, queue.nowMs + lineMs + this.latencyMs + this.#lossMs(bytes));
+    const leavesMs = this.#leavesMs(bytes);
+    this.#arrivesMs = Math.max(this.#arrivesMs, leavesMs + lineMs + this.latencyMs + this.#lossMs(bytes));
     queue.at(this.#arrivesMs, () => {
       for (const arrive of arrivals) if (this.open && this.to.alive && this.remote !== null) arrive(this.remote);
     });
+  }
+
+  /**
+   * Virtual ms at which the last of `bytes` leaves the sockets: a connection that loses packets has no more of them under way
+   * than TCP allows (Mathis and others, 1997).
+   */
+  #leavesMs(bytes: number): number {
+    const { nowMs } = this.#queue;
+    const { loss = 0 } = this.from.options;
+    if (loss === 0) return nowMs;
+    const rttMs = 2 * Math.max(LEAST_LATENCY_MS, this.latencyMs);
+    const windowBytes = WINDOW_SHARE * PACKET_BYTES * Math.sqrt(3 / (2 * loss));
+    this.#clearMs = Math.max(this.#clearMs, nowMs) + bytes / windowBytes * rttMs;
+    return Math.max(nowMs, this.#clearMs - rttMs);
   }
 
   /**

@@ -73,6 +73,7 @@ export class Children {
         accepted |= bit;
         continue;
       }
+      if (nowMs < peer.narrowUntilMs && this.#counts[substream] !== 0) continue;
       // Two peers that push each other the same substream would both wait.
       if ((peer.parentMask & bit) !== 0 || !this.#isFed(substream) || this.#isDeadEnd(peer, substream)) continue;
       if (this.atSource !== null && this.atSource.isKeptFor(peer, substream, nowMs)) continue;
@@ -229,6 +230,25 @@ export class Children {
       lost.push([peer, 1 << substream]);
     }
     return lost;
+  }
+
+  /**
+   * The connection of `peer` does not carry its places: gives it notice of one, in which we have another child, and no more of
+   * them for a while. Returns the mask of that place; 0 without one, or while notice runs. Blocks of a
+   * child that has most of our places would otherwise always come late, to all below it, too.
+   */
+  relieve(peer: LivePeer, nowMs: number): number {
+    peer.narrowUntilMs = nowMs + POLICY.avoidMs;
+    let found: number | null = null;
+    let places = 0;
+    for (let substream = 0; substream < this.#view.substreams; substream++) {
+      if ((peer.childMask & (1 << substream)) === 0) continue;
+      places++;
+      if (this.#counts[substream]! > (found === null ? 1 : this.#counts[found]!)) found = substream;
+    }
+    if (found === null || places === 1 || nowMs < peer.noticeUntilMs) return 0;
+    this.#giveNotice(peer, 1 << found, nowMs);
+    return 1 << found;
   }
 
   /** `peer` is no longer a child of these. */

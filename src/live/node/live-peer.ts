@@ -87,6 +87,8 @@ export class LivePeer {
   /** Substreams that we push to it only until it has found another parent, at most until `noticeUntilMs`. */
   noticeMask = 0;
   noticeUntilMs = 0;
+  /** Monotonic ms until which it gets no more of our places: its connection does not carry those it has. */
+  narrowUntilMs = -Infinity;
   /** Substreams that it gets once it has proved itself, until `heldUntilMs`, and the first piece it wants of them. */
   heldMask = 0;
   heldFrom = 0;

@@ -66,6 +66,12 @@ export class PushQueue {
     this.#parked.delete(peer);
   }
 
+  /** For how long the oldest push waits for `peer` because that was full, ms; 0 when none does. */
+  parkedMs(peer: LivePeer, nowMs: number): number {
+    const oldest = this.#parked.get(peer)?.[0];
+    return oldest === undefined ? 0 : nowMs - oldest.atMs;
+  }
+
   #park(push: Push): void {
     const waiting = this.#parked.get(push.peer);
     if (waiting === undefined) this.#parked.set(push.peer, [push]);

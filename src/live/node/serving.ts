@@ -75,18 +75,20 @@ export class Serving {
   }
 
   /**
-   * Takes places away from children that the uplink turned out not to carry, and from children that nothing reaches any
-   * more.
+   * Takes places away from children that the uplink or their connection turned out not to carry, and from children that
+   * nothing reaches any more.
    */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
     const children = this.#children;
-    for (const [peer, mask] of [...children.tick(nowMs), ...children.excess(nowMs)]) {
-      peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full });
-    }
-    const { flight } = this.#uploader;
+    const uploader = this.#uploader;
+    const lost = [...children.tick(nowMs), ...children.excess(nowMs)];
     for (const peer of peers) {
-      const isStalled = peer.childMask !== 0 && flight.stalledMs(peer, nowMs) >= POLICY.silentMs;
-      if (isStalled) this.refuse(peer, peer.childMask);
+      if (peer.childMask === 0) continue;
+      if (uploader.flight.stalledMs(peer, nowMs) >= POLICY.silentMs) this.refuse(peer, peer.childMask);
+      else if (uploader.parkedMs(peer, nowMs) > POLICY.parkedMs) lost.push([peer, children.relieve(peer, nowMs)]);
+    }
+    for (const [peer, mask] of lost) {
+      if (mask !== 0) peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full });
     }
   }
 

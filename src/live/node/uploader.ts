@@ -209,6 +209,11 @@ export class Uploader {
     return true;
   }
 
+  /** For how long the oldest push waits for `peer` because its connection has as much under way as it may, ms; 0 when none does. */
+  parkedMs(peer: LivePeer, nowMs: number): number {
+    return Math.max(...this.#pushes.map((queue) => queue.parkedMs(peer, nowMs)));
+  }
+
   /** Hands blocks over while the network takes them. */
   pump(nowMs: number): void {
     this.#noteDelay(nowMs);
