@@ -150,6 +150,29 @@ test("LiveNode plays to viewers in four parts of the world whose routers queue p
   assertWithin(result, { lagP95S: 4, continuity: 0.98, viewerShare: 0.9 });
 });
 
+test("LiveNode plays to sixteen viewers when each connection loses 2 % of its packets and so carries less than a line", () => {
+  const MBIT = 125_000;
+  const lossy = {
+    name: "loss",
+    viewers: 16,
+    first: 0,
+    arriveFromS: 5,
+    arriveS: 19,
+    durationS: 70,
+    bytesPerS: 1.88 * MBIT,
+    uplinks: [20 * MBIT],
+    sourceLine: { bytesPerS: 6 * MBIT, limitBytesPerS: 4 * MBIT },
+    latencyMs: [15, 40],
+    routerMs: 300,
+    loss: 0.02,
+  } as const;
+  // In these a viewer with a narrow connection takes most of the source's places.
+  const result = simulateSeeds(lossy, [6, 9, 16]);
+  assertEquals(result.joined, 16);
+  assert(result.joinP95S <= 3, `join ${result.joinP95S}`);
+  assertWithin(result, { lagP95S: 3, continuity: 0.995, viewerShare: 0.6 });
+});
+
 test("LiveNode plays to sixteen viewers whose routers queue its PINGs with blocks and who have 1.5 × the bitrate on average", () => {
   const MBIT = 125_000;
   const mixed = {
