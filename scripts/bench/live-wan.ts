@@ -39,6 +39,14 @@ const MIXED = {
 /** Lines that are no limit. */
 const WIDE = { ...NETWORK, viewers: 16, seconds: 40, gapMs: 1200, uplinksMbit: [20] } as const;
 
+/** The second of twelve viewers lies. */
+const LIARS = Object.fromEntries(
+  (["closed", "sinkhole", "flapper", "pathpoison"] as const).map((kind) => [
+    kind,
+    { ...WIDE, viewers: 12, liar: { viewer: 2, kind } },
+  ]),
+);
+
 const ROWS: Readonly<Record<string, Row>> = {
   "mixed": MIXED,
   "mixed-2": { ...MIXED, uplinksMbit: [2, 0.8, 3, 4, 8, 0.4, 1.5, 2.5] },
@@ -54,6 +62,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   "told-half": { ...WIDE, toldMbit: NETWORK.streamMbit / 2 },
   "told-double": { ...WIDE, toldMbit: 2 * NETWORK.streamMbit },
   "clocks": { ...WIDE, clocksOffS: [-3600, 3600, 0] },
+  ...LIARS,
   "vanish": { ...WIDE, seconds: 100, vanish: { atS: 20, viewers: 5 } },
 };
 

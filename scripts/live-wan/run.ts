@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { lyingEngine } from "./liar/lying-engine.ts";
 import { afterSlate, type Broadcaster, loopOf, makeClip, startBroadcaster, startTracker } from "./programs.ts";
 import { commandOfMember, type LiveWanSpec, planOf, type WanPlan } from "./spec.ts";
 import { summarize, type ViewerResult, type WanSummary } from "./summary.ts";
@@ -24,7 +25,7 @@ const TOOLS = [[PYTHON, "--version"], ["ip", "-V"], ["ffmpeg", "-version"]] as c
 /** What came out of a run. */
 export interface LiveWanResult {
   readonly summary: WanSummary;
-  /** In the order of arrival, without those that vanished. */
+  /** In the order of arrival, without those that vanished or lied. */
   readonly viewers: readonly ViewerResult[];
   readonly carried: Carried;
 }
@@ -68,7 +69,8 @@ export async function runLiveWan(spec: LiveWanSpec, hooks: LiveWanHooks = {}): P
       limitMbit: spec.sourceLimitMbit,
       toldMbit: spec.toldMbit,
     });
-    const viewers = await new Audience({ spec, plan, network, broadcaster, directory }, hooks).watch();
+    const stage = { spec: await withLiar(spec, directory), plan, network, broadcaster, directory };
+    const viewers = await new Audience(stage, hooks).watch();
     broadcaster.stop();
     const carried = await network.close();
     network = null;
@@ -78,6 +80,13 @@ export async function runLiveWan(spec: LiveWanSpec, hooks: LiveWanHooks = {}): P
     await network?.close().catch((error) => hooks.log?.(String(error)));
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+/** `spec` with the engine of its liar. */
+async function withLiar(spec: LiveWanSpec, directory: string): Promise<LiveWanSpec> {
+  const { liar, engines } = spec;
+  if (liar === undefined) return spec;
+  return { ...spec, engines: { ...engines, [liar.viewer]: await lyingEngine(directory, liar.kind) } };
 }
 
 /** What viewers come to. */
@@ -149,7 +158,8 @@ class Audience {
       const complaint = figures.joinMs === null ? viewer.lastWords() : "";
       return { viewer: i + 1, uplinkMbit, isClosed, figures, complaint };
     });
-    return results.filter(({ viewer }) => !this.#stage.plan.vanishing.has(viewer));
+    const { plan, spec } = this.#stage;
+    return results.filter(({ viewer }) => !plan.vanishing.has(viewer) && viewer !== spec.liar?.viewer);
   }
 
   #sleep(ms: number): Promise<void> {

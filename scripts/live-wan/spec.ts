@@ -1,5 +1,6 @@
 /** Describes a broadcast among real programs behind emulated up-links. */
 import { fileURLToPath } from "node:url";
+import type { LiarKind } from "../../test/simulation/lies.ts";
 import { seeded } from "../../test/support/random.ts";
 
 /** A run. */
@@ -34,6 +35,8 @@ export interface LiveWanSpec {
   readonly sameSubnet?: boolean;
   /** This many viewers, chosen by chance, swallow every packet from `atS` after the last arrival on. */
   readonly vanish?: { readonly atS: number; readonly viewers: number };
+  /** This viewer lies, by its number: the first that arrives is 1. What it receives does not count. */
+  readonly liar?: { readonly viewer: number; readonly kind: Exclude<LiarKind, "clique"> };
   /** How far clocks are off, s: the source's, then the viewers' in the order of arrival, again from the first after the last. Default: right. */
   readonly clocksOffS?: readonly number[];
   readonly seed: number;

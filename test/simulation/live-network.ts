@@ -9,10 +9,11 @@ import { decodeLiveMessage, encodeLiveMessage, type PlaceMessage } from "../../s
 import { LiveNode } from "../../src/live/node/live-node.ts";
 import type { LiveNodeOptions } from "../../src/live/node/live-options.ts";
 import type { LiveLink, LivePeer, LivePeerInfo } from "../../src/live/node/live-peer.ts";
-import { CLOSED, PATH_WORDS } from "../../src/live/node/place.ts";
+import { PATH_WORDS } from "../../src/live/node/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import type { LiveVerifier } from "../../src/live/signer.ts";
 import type { EventWheel } from "./event-wheel.ts";
+import { keepsBlocks, LIAR_UP_SHARE, type LiarKind, liedPlace } from "./lies.ts";
 import { MESSAGE_NAMES, type MessageName, SentMessages } from "./sent-messages.ts";
 import type { Region } from "./regions.ts";
 import { type LineQueue, SimLine } from "./sim-line.ts";
@@ -39,21 +40,11 @@ export function simulatedHeader(
   return attachSignature(unsigned, encodeUnsigned(unsigned), SIGNATURE);
 }
 
-/**
- * Members that lie. All of them report forty times the bitrate, answer proofs and PINGs, and keep what they should pass
- * on, except that a `flapper` passes it on for four seconds of eight. `closed` takes no children; a `sinkhole`
- * says that it is the source and has room; a `pathpoison` has room one step from the source, and ones in all paths; a
- * `clique` has room there, too, and its members tell one another their tags and vouch for those that have places at the source.
- */
-export type LiarKind = "closed" | "sinkhole" | "flapper" | "pathpoison" | "clique";
-
 /** Members of the clique of each run. */
 const CLIQUES = new WeakMap<EventWheel, SimHost[]>();
 /** Tags that one of them shows in one path: with more, the path would have too many bits to be believed. */
 const SHOWN_TAGS = 6;
 
-const LIAR_UP_SHARE = 40;
-const FLAP_MS = 4000;
 /** First bytes of PLACE and FILL. */
 const [PLACE, FILL] = [5, 13];
 /** Length prefix, message id and extension id of a message of `live1` (BEP 3, BEP 10); length of a message in a BUNDLE. */
@@ -162,16 +153,8 @@ export class SimHost {
     const { liar } = this.options;
     if (liar === undefined) return place;
     const message = decodeLiveMessage(place) as PlaceMessage;
-    const { depths, bars, paths } = message;
-    if (liar === "closed") bars.fill(CLOSED);
-    if (liar !== "closed" && liar !== "flapper") {
-      depths.fill(1);
-      bars.fill(0);
-    }
-    if (liar === "pathpoison") paths.fill(0xffffffff);
-    if (liar === "clique") paths.set(this.#vouching(paths.length));
-    const pathMask = liar === "pathpoison" || liar === "clique" ? 0xff : message.pathMask;
-    return encodeLiveMessage({ ...message, upBytesPerS: this.#liarBytesPerS, pathMask });
+    if (liar === "clique") message.paths.set(this.#vouching(message.paths.length));
+    return encodeLiveMessage(liedPlace(message, liar, this.#liarBytesPerS));
   }
 
   /** Paths through the other members of the clique that have places at the source. */
@@ -274,8 +257,7 @@ class SimLink implements LiveLink, LineQueue {
   /** True when this end keeps what it should send. */
   get #isKept(): boolean {
     const { liar } = this.from.options;
-    if (liar === undefined) return false;
-    return liar !== "flapper" || Math.floor(this.#queue.nowMs / FLAP_MS) % 2 === 1;
+    return liar !== undefined && keepsBlocks(liar, this.#queue.nowMs);
   }
 
   get headBytes(): number | null {

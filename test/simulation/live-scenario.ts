@@ -1,5 +1,5 @@
 /** What a simulated broadcast is given, and what comes out of it. */
-import type { LiarKind } from "./live-network.ts";
+import type { LiarKind } from "./lies.ts";
 import type { SentMessages } from "./sent-messages.ts";
 
 /** A run. */
