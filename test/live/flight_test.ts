@@ -258,6 +258,14 @@ test("Flight measures a neighbour again that connected while the line was busy",
   assertEquals(Math.round(rig.peers[0]!.flight.rttMs!), 60);
 });
 
+test("Flight measures a newcomer in the moments in which a busy line is idle", () => {
+  const rig = new Rig({ rate: 500_000, wants: 300_000, peers: 1 });
+  rig.queue.run(5000);
+  rig.join(30, 0);
+  rig.queue.run(6000);
+  assertEquals(rig.peers.at(-1)!.flight.isSettled, true);
+});
+
 test("Flight does not take a slow line for a fast one when the first PING to a newcomer waits for the line", () => {
   const rig = new Rig({ rate: 60_000 });
   rig.queue.run(5000);

@@ -54,6 +54,8 @@ export class Flight {
   readonly line: LineMeter;
   readonly #probe: LineProbe | null;
   readonly #random: () => number;
+  /** Neighbours whose least times are not settled. */
+  readonly #unsettled = new Set<LivePeer>();
   #inFlight = 0;
   /** Connections with payload under way. */
   #busyLinks = 0;
@@ -126,6 +128,7 @@ export class Flight {
     flight.marks.push({ nonce, bytes, aheadBytes: this.#aheadBytes, sentMs: nowMs });
     flight.unmarkedBytes = 0;
     flight.markedMs = nowMs;
+    if (!flight.isSettled) this.#unsettled.add(peer);
     peer.sendWithNews({ type: "ping", nonce }, nowMs);
   }
 
@@ -142,10 +145,14 @@ export class Flight {
     for (const mark of flight.marks.splice(0, at + 1)) bytes += mark.bytes;
     const queuedMs = last.aheadBytes === 0 ? null : this.line.queuedMs(nowMs);
     const waitedMs = flight.measured(last.sentMs, atMs, queuedMs, nowMs);
-    if (flight.isSettled) this.#probe?.reached(peer, nowMs);
+    if (flight.isSettled) {
+      this.#unsettled.delete(peer);
+      this.#probe?.reached(peer, nowMs);
+    }
     if (bytes > 0) this.#arrived(peer, bytes, last, waitedMs, nowMs);
-    if (flight.marks.length > 0) return true;
-    if (this.#isUnsure(flight) || flight.unmarkedBytes >= LEAST_MARKED_BYTES) this.mark(peer, nowMs);
+    // A busy line is idle only for moments, and a guess stays wrong until one of them is used.
+    for (const other of this.#unsettled) if (this.#isUnsure(other.flight)) this.mark(other, nowMs);
+    if (flight.marks.length === 0 && flight.unmarkedBytes >= LEAST_MARKED_BYTES) this.mark(peer, nowMs);
     return true;
   }
 
@@ -153,14 +160,15 @@ export class Flight {
   drop(peer: LivePeer): void {
     const { flight } = peer;
     this.#probe?.drop(peer);
+    this.#unsettled.delete(peer);
     this.#uncount(flight);
     flight.unackedBytes = flight.unmarkedBytes = 0;
     flight.marks.length = 0;
   }
 
   /**
-   * Measures idle connections, and those whose least times are not settled; sets aside connections on which nothing arrives,
-   * and pings them again. Once a tick.
+   * Measures idle connections, and those whose least times are not settled while the line is idle; sets aside connections on
+   * which nothing arrives, and pings them again. Once a tick.
    */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
     this.#probe?.tick(nowMs);
