@@ -271,6 +271,28 @@ test("Children of a source gets a second one from the reserve of the uplink wher
   assertEquals([weak, able, third, child].map((one) => one!.peer.childMask), [0, 0x01, 0, 0xff]);
 });
 
+test("Children of a source keeps a place for a second where many lack a substream, for members that others were long fed through", () => {
+  const { stage, child, below } = crowded();
+  const all = [below, ...judgesOf(stage, child)];
+  pass(stage, POLICY.provenMs);
+  stage.node.children.drop(child.peer, 0x01);
+  for (const judge of all) stage.says(judge, lacking(child));
+  pass(stage, 100);
+  const able = proven(stage, BYTES_PER_S);
+  const asks = (peer: Neighbour) => {
+    stage.says(peer, { type: "subscribe", mask: 0x01, from: 6 });
+    return peer.peer.childMask & 0x01;
+  };
+  assertEquals([asks(able), asks(child)], [0, 0x01]);
+  // The others are there already: nobody is waited for.
+  assertEquals(asks(able), 0x01);
+  stage.node.children.drop(child.peer, 0x01);
+  stage.node.children.drop(able.peer, 0x01);
+  assertEquals(asks(able), 0);
+  pass(stage, POLICY.headStartMs);
+  assertEquals(asks(able), 0x01);
+});
+
 for (const hasBranch of [true, false]) {
   test(`LiveNode as source gives a newcomer older pieces ${hasBranch ? "after pushes to others" : "like pushes"} when the substreams had ${hasBranch ? "a" : "no"} branch`, () => {
     const stage = new Stage({ role: "source", uplinkBytesPerS: 2 * BYTES_PER_S / POLICY.sourceLoadLimit + 1 });

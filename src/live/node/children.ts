@@ -76,6 +76,7 @@ export class Children {
       if (nowMs < peer.narrowUntilMs && this.#counts[substream] !== 0) continue;
       // Two peers that push each other the same substream would both wait.
       if ((peer.parentMask & bit) !== 0 || !this.#isFed(substream) || this.#isDeadEnd(peer, substream)) continue;
+      if (this.atSource !== null && this.atSource.isKeptFor(peer, substream, nowMs)) continue;
       if (!this.#hasRoom(substream)) {
         const entry = this.#entry(peer, substream, nowMs);
         if (entry === null || this.#isOneSided(peer, substream, entry.isTrial ? null : entry.victim)) continue;
@@ -324,7 +325,7 @@ export class Children {
     if (shown === 0 && !this.#view.isSource) return POLICY.firstSlots;
     const most = POLICY.unmeasuredSlots + this.#slotsOf(carried);
     if (shown === 0 || shown === Infinity) return most;
-    return Math.min(most, this.#slotsOf(POLICY.loadLimit * shown));
+    return Math.min(most, this.#slotsOf(Math.max(POLICY.loadLimit * shown, POLICY.carriedGrowth * carried)));
   }
 
   /** Subscriptions that fill `bytesPerS`. */

@@ -32,6 +32,8 @@ export class LiveFeed {
   #nextSeq: number | null = null;
   /** Random access point at which it hopes to begin; null before one is known. */
   #hope: PieceHeader | null = null;
+  /** How far behind the edge the hope is given up. It grows each time, so that the reader does begin at some point. */
+  #holdMs: number = POLICY.startHoldMs;
   #epoch = -1;
   /** Capture time minus monotonic time. */
   #offsetMs = 0;
@@ -86,9 +88,12 @@ export class LiveFeed {
     const edge = window.newest;
     if (edge === null) return window.base;
     const isKept = hope !== null && hope.epoch === edge.epoch && hope.seq >= window.base &&
-      edge.timestampMs - hope.timestampMs <= POLICY.startHoldMs;
+      edge.timestampMs - hope.timestampMs <= this.#holdMs;
     if (isKept) return hope.seq;
     this.#hope = window.accessHeader();
+    if (hope !== null && hope !== this.#hope) {
+      this.#holdMs = Math.min(POLICY.startHoldMaxMs, this.#holdMs + POLICY.startHoldStepMs);
+    }
     return this.#hope?.seq ?? window.base;
   }
 
@@ -288,6 +293,7 @@ export class LiveFeed {
   #restart(): void {
     this.#nextSeq = null;
     this.#hope = null;
+    this.#holdMs = POLICY.startHoldMs;
     this.#epoch = -1;
     this.#edgeOffsetMs = -Infinity;
     this.#dry = this.#gap = false;

@@ -160,7 +160,7 @@ export class Puller {
   /** Moves requests that readers wait for, and gives up those that were not served in time. */
   expire(nowMs: number): void {
     for (const peer of this.#view.peers) {
-      const timeoutMs = isSilent(peer, nowMs) ? POLICY.moveRequestMs : POLICY.requestTimeoutMs;
+      const timeoutMs = isSilent(peer, nowMs) ? POLICY.silentTimeoutMs : POLICY.requestTimeoutMs;
       for (const [key, request] of peer.requests) {
         if (nowMs - request.atMs < Math.min(timeoutMs, POLICY.moveRequestMs)) break;
         if (nowMs - request.atMs < timeoutMs) {

@@ -95,6 +95,8 @@ export class Serving {
   #catchUp(peer: LivePeer, mask: number, from: number, nowMs: number): void {
     const uploader = this.#uploader;
     const { window } = this.#view;
+    // Older pieces leave after the pushes to all children. With a queue of this length they would come too late.
+    if (uploader.pushDelayMs >= POLICY.catchUpBelowMs) return;
     const newest = window.newest!.seq;
     // The stream began again.
     peer.caughtUp.forEach((seq, substream) => seq > newest && (peer.caughtUp[substream] = -1));

@@ -64,6 +64,25 @@ export class SourcePlaces {
     return this.#census.isLacked(substream);
   }
 
+  /**
+   * True when `peer` should leave a place on `substream`, which many lack, to the members that have long fed others on other
+   * substreams.
+   */
+  isKeptFor(peer: LivePeer, substream: number, nowMs: number): boolean {
+    const sinceMs = this.#census.lackedSinceMs(substream);
+    if (sinceMs === Infinity || nowMs - sinceMs >= POLICY.headStartMs || this.#isHead(peer, nowMs)) return false;
+    for (const other of this.#options.peers()) {
+      if ((other.childMask & (1 << substream)) === 0 && this.#isHead(other, nowMs)) return true;
+    }
+    return false;
+  }
+
+  /** True when others have been fed through `peer` for long, and it never failed. */
+  #isHead(peer: LivePeer, nowMs: number): boolean {
+    if (peer.failedTrials > 0 || this.#options.upOf(peer) < this.#options.leastUpBytesPerS()) return false;
+    return this.#standing(peer).vouchedSinceMs.some((ms) => nowMs - ms >= POLICY.provenMs);
+  }
+
   /** True when others are fed on `substream` through `peer`. */
   isVouched(peer: LivePeer, substream: number, nowMs: number): boolean {
     return this.#isShown(peer, substream, nowMs) && (this.#standing(peer).isSolidMask & (1 << substream)) !== 0;
