@@ -33,7 +33,7 @@ export function silentMs(peer: LivePeer, nowMs: number): number {
 
 /** True when `peer` may be gone, so that others are asked instead: few that are there say nothing for this long. */
 export function isQuiet(peer: LivePeer, nowMs: number): boolean {
-  return peer.dueMs > peer.heardMs && nowMs - peer.heardMs >= POLICY.quietMs;
+  return peer.dueMs > peer.heardMs && nowMs - peer.heardMs >= POLICY.silentMs;
 }
 
 /** True when `peer` has been silent for too long to be still there. */
