@@ -44,7 +44,7 @@ test("Conduct keeps a bounded number of records, the latest, and none of honest 
   assertEquals(isKnown.filter(Boolean).length, 512);
 });
 
-test("noteBarren() doubles the time each time up to a limit, and forgives one time a minute after it", () => {
+test("noteBarren() adds to the time each time, and forgives one time a minute after it", () => {
   const peer = peerOf();
   const waits: number[] = [];
   for (let i = 0; i < 8; i++) {
@@ -54,7 +54,7 @@ test("noteBarren() doubles the time each time up to a limit, and forgives one ti
     waits.push((peer.barrenUntilMs - nowMs) / POLICY.avoidMs);
     assertEquals(peer.hasBrought, false);
   }
-  assertEquals(waits, [1, 2, 4, 8, 16, 32, 32, 32]);
+  assertEquals(waits, [1, 2, 3, 4, 5, 6, 7, 8]);
   assertEquals(barrenTimes(peer, peer.barrenUntilMs + POLICY.forgiveMs - 1), 8);
   assertEquals(barrenTimes(peer, peer.barrenUntilMs + 3 * POLICY.forgiveMs), 5);
   assertEquals(barrenTimes(peer, peer.barrenUntilMs + 30 * POLICY.forgiveMs), 0);

@@ -39,15 +39,14 @@ export function isUsable(peer: LivePeer, { window, rate }: { window: PieceWindow
   return peer.newestSeq >= window.base && peer.lagPieces <= rate.pieces(MAX_LAG_MS, LEAST_LAG_PIECES);
 }
 
-/** Lower is better, in steps: several parents are better than one, near ones than far ones, proven ones than others. */
+/** Lower is better, in steps: several parents are better than one, and near ones than far ones. */
 export function costOf(
   peer: LivePeer,
-  { random, isWary, rate }: { random: () => number; isWary: boolean; rate: StreamRate },
+  { random, rate }: { random: () => number; rate: StreamRate },
 ): number {
   const latePieces = Math.max(0, peer.lagPieces - rate.pieces(FREE_LAG_MS, FREE_LAG_PIECES));
   return (peer.rttMs ?? 100) / 100 + 0.3 * bitCount(peer.parentMask) + 0.5 * random() +
     Math.min(MAX_LAG_STEPS, latePieces / rate.pieces(LAG_STEP_MS, 1)) +
-    (peer.isProven || !isWary ? 0 : POLICY.unprovenSteps) +
     // A peer that merely claims to be near the source should cost a newcomer a few substreams, not all of them.
     (peer.hasBrought ? 0 : POLICY.untriedSteps * bitCount(peer.parentMask));
 }

@@ -325,7 +325,7 @@ export class Children {
     if (shown === 0 && !this.#view.isSource) return POLICY.firstSlots;
     const most = POLICY.unmeasuredSlots + this.#slotsOf(carried);
     if (shown === 0 || shown === Infinity) return most;
-    return Math.min(most, this.#slotsOf(Math.max(POLICY.loadLimit * shown, POLICY.carriedGrowth * carried)));
+    return Math.min(most, this.#slotsOf(POLICY.loadLimit * shown));
   }
 
   /** Subscriptions that fill `bytesPerS`. */

@@ -57,7 +57,7 @@ export function doubtsOf(peer: LivePeer, nowMs: number): number {
 export function noteBarren(peer: LivePeer, nowMs: number): void {
   const times = barrenTimes(peer, nowMs);
   peer.barrenTimes = times + 1;
-  peer.barrenUntilMs = nowMs + POLICY.avoidMs * 2 ** Math.min(POLICY.avoidDoublings, times);
+  peer.barrenUntilMs = nowMs + POLICY.avoidMs * (times + 1);
   peer.hasBrought = false;
 }
 
@@ -65,7 +65,7 @@ export function noteBarren(peer: LivePeer, nowMs: number): void {
 export function noteFailedTrial(peer: LivePeer, nowMs: number): void {
   const times = afterForgiveness(peer.failedTrials, peer.barredUntilMs, nowMs);
   peer.failedTrials = times + 1;
-  peer.barredUntilMs = nowMs + POLICY.avoidMs * 2 ** Math.min(POLICY.avoidDoublings, times);
+  peer.barredUntilMs = nowMs + POLICY.avoidMs * (times + 1);
 }
 
 /** One of `times` is forgiven for each `POLICY.forgiveMs` since the last one's consequences ended. */

@@ -32,8 +32,6 @@ export class LiveFeed {
   #nextSeq: number | null = null;
   /** Random access point at which it hopes to begin; null before one is known. */
   #hope: PieceHeader | null = null;
-  /** How far behind the edge the hope is given up. It grows each time, so that the reader does begin at some point. */
-  #holdMs: number = POLICY.startHoldMs;
   #epoch = -1;
   /** Capture time minus monotonic time. */
   #offsetMs = 0;
@@ -88,12 +86,9 @@ export class LiveFeed {
     const edge = window.newest;
     if (edge === null) return window.base;
     const isKept = hope !== null && hope.epoch === edge.epoch && hope.seq >= window.base &&
-      edge.timestampMs - hope.timestampMs <= this.#holdMs;
+      edge.timestampMs - hope.timestampMs <= POLICY.startHoldMs;
     if (isKept) return hope.seq;
     this.#hope = window.accessHeader();
-    if (hope !== null && hope !== this.#hope) {
-      this.#holdMs = Math.min(POLICY.startHoldMaxMs, this.#holdMs + POLICY.startHoldStepMs);
-    }
     return this.#hope?.seq ?? window.base;
   }
 
@@ -293,7 +288,6 @@ export class LiveFeed {
   #restart(): void {
     this.#nextSeq = null;
     this.#hope = null;
-    this.#holdMs = POLICY.startHoldMs;
     this.#epoch = -1;
     this.#edgeOffsetMs = -Infinity;
     this.#dry = this.#gap = false;

@@ -41,7 +41,7 @@ export function chooseParent(
     if (depth > MAX_DEPTH || depth + doubt > maxDepth || isBelow(peer, substream, view.mark)) continue;
     // It may only have been busy: a member without a parent asks it when there is hardly another.
     const believed = peer.hasBrought ? depth : Math.max(depth, POLICY.untriedDepth);
-    const cost = believed + doubt + costOf(peer, view) + (isBarren ? POLICY.barrenSteps : 0);
+    const cost = believed + doubt + costOf(peer, view);
     if (cost < bestCost) [best, bestCost] = [peer, cost];
   }
   return best;

@@ -7,7 +7,7 @@ import type { Parents } from "./parents.ts";
 import type { PieceEntry, PieceWindow } from "./piece-window.ts";
 import { UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
-import { isQuiet, isSilent } from "./silence.ts";
+import { isQuiet } from "./silence.ts";
 import { blockKey } from "./substreams.ts";
 
 /** Spoilt blocks remembered: as many as a dozen poisoners send before they are banned. */
@@ -160,10 +160,9 @@ export class Puller {
   /** Moves requests that readers wait for, and gives up those that were not served in time. */
   expire(nowMs: number): void {
     for (const peer of this.#view.peers) {
-      const timeoutMs = isSilent(peer, nowMs) ? POLICY.silentTimeoutMs : POLICY.requestTimeoutMs;
       for (const [key, request] of peer.requests) {
-        if (nowMs - request.atMs < Math.min(timeoutMs, POLICY.moveRequestMs)) break;
-        if (nowMs - request.atMs < timeoutMs) {
+        if (nowMs - request.atMs < POLICY.moveRequestMs) break;
+        if (nowMs - request.atMs < POLICY.requestTimeoutMs) {
           if (this.#asked.get(key) === peer) this.#move(key, request, peer, nowMs);
           continue;
         }
