@@ -29,9 +29,11 @@ class Rig {
 
   /** `rate`: bytes a second that the line carries; `wants`: what there is to send, bytes a second. */
   constructor(
-    { rate, wants = Infinity, peers = 4, limit = Infinity, isProbed = false, lateMs = 0 }: {
+    { rate, wants = Infinity, burst = 1, peers = 4, limit = Infinity, isProbed = false, lateMs = 0 }: {
       rate: number;
       wants?: number;
+      /** Blocks that come to be sent at the same moment, on average. */
+      burst?: number;
       peers?: number;
       limit?: number;
       isProbed?: boolean;
@@ -52,7 +54,7 @@ class Rig {
     this.peers = Array.from({ length: peers }, (_, i) => this.#neighbour(line, 20 + 20 * i, lateMs));
     for (const peer of this.peers) this.flight.mark(peer, 0);
     if (wants === Infinity) this.#pump(Infinity);
-    else this.#feed(wants);
+    else this.#feed(wants, burst);
     const tick = () => {
       this.flight.tick(this.peers, this.queue.nowMs);
       this.#pump(this.#wants === Infinity ? Infinity : 0);
@@ -62,11 +64,13 @@ class Rig {
   }
 
   #credit = 0;
+  readonly #random = seededRandom(2);
 
-  #feed(wants: number): void {
-    this.queue.after(BLOCK / wants * 1000, () => {
-      this.#pump(1);
-      this.#feed(wants);
+  #feed(wants: number, burst = 1): void {
+    const blocks = burst === 1 ? 1 : 1 + Math.floor(2 * burst * this.#random());
+    this.queue.after(blocks * BLOCK / wants * 1000, () => {
+      this.#pump(blocks);
+      this.#feed(wants, burst);
     });
   }
 
@@ -208,6 +212,15 @@ test("LineMeter.arrived() weighs the first sample of a line with what a burst sh
   for (let ms = 0; ms <= 320; ms += 40) line.arrived({ ...arrival, wasLimited: true }, ms);
   // A quarter of the way to 410 kB/s, not down to half as much again as has arrived.
   assert(line.bytesPerS > 650_000 && line.bytesPerS < 750_000, `${line.bytesPerS}`);
+});
+
+test("Flight takes a line that is busy in short bursts for no faster than it is", () => {
+  for (const [rate, load] of [[250_000, 0.7], [500_000, 0.95]] as const) {
+    const rig = new Rig({ rate, wants: load * rate, burst: 3, peers: 8 });
+    const shares: number[] = [];
+    for (let s = 10; s <= 120; s += 2) shares.push(rig.run(1000 * s).known / rate);
+    assert(Math.max(...shares) < 1.15 && Math.min(...shares) > 0.8, `${rate}: ${shares.map((one) => one.toFixed(2))}`);
+  }
 });
 
 test("Flight keeps a line busy and lets few blocks wait in it", () => {
