@@ -175,10 +175,10 @@ export class LineMeter {
     if (wasLimited) {
       this.#sample(allBytes, nowMs);
       this.#adapt(allBytes, nowMs);
-    } else if (this.#fullAtMs !== null) {
-      // This block left while more waited. Without it only the short gaps at the ends of bursts would count, and a line that is
-      // busy in bursts would be taken for up to twice as fast.
-      this.#sample(allBytes, nowMs);
+    } else {
+      // A block that left right behind another waited, too. Without it only the short gaps at the ends of bursts would count,
+      // and a line that is busy in bursts would be taken for up to twice as fast.
+      if (this.#fullAtMs !== null && aheadBytes > bytes) this.#sample(allBytes, nowMs);
       this.#fullAtMs = null;
     }
     if (!this.isKnown) this.#rate = Math.max(this.#rate, this.#lastBytesPerS);
