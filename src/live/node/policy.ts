@@ -172,8 +172,11 @@ export const POLICY = {
    * 70 ms.
    */
   parkedMs: 500,
-  /** Share of the measured uplink that subscriptions may fill; the rest is for pulls and measuring errors. */
-  loadLimit: 0.88,
+  /**
+   * Share of the measured uplink that subscriptions may fill; the rest is for pulls and measuring errors. With 0.88 three hundred
+   * simulated viewers saw 98.0 % when a third vanished, with this 98.7, and were no further behind in steady swarms.
+   */
+  loadLimit: 0.92,
   /**
    * The same for a source. It is lower because the queue of a source delays everybody, and has to drain again after
    * children have moved. At 0.92 the queue stood at 0.8 s for four seconds after a return.
