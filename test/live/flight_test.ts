@@ -193,7 +193,7 @@ test("Flight probes a line to a quarter of its rate, though the first answers of
 test("LinkFlight is settled by the third time on the idle line, and no guess after the first", () => {
   const link = new LinkFlight();
   const steps = [30, null, null, 15, null].map((queuedMs, i) => {
-    link.measured(1000 * i, null, queuedMs, 1000 * i + (i === 1 ? 90 : 40));
+    link.measured({ sentMs: 1000 * i, atMs: null, queuedMs, ownMs: 0 }, 1000 * i + (i === 1 ? 90 : 40));
     return [link.isGuessed, link.isSettled, link.rttMs];
   });
   assertEquals(steps, [
@@ -203,6 +203,27 @@ test("LinkFlight is settled by the third time on the idle line, and no guess aft
     [false, false, 40],
     [false, true, 40],
   ]);
+});
+
+test("LinkFlight.measured() takes the time of a block for no part of the way, however long the line stays busy", () => {
+  const link = new LinkFlight();
+  const other = 5_000_000;
+  let nowMs = 0;
+  /** A PING that travels for 20 ms each way, behind a block unless the line is idle. */
+  const ping = (isIdle: boolean, wayMs = 20) => {
+    nowMs += 1000;
+    const ownMs = isIdle ? 0 : 60;
+    const echo = { sentMs: nowMs, atMs: other + nowMs + ownMs + wayMs, queuedMs: isIdle ? null : 0, ownMs };
+    return link.measured(echo, nowMs + ownMs + 2 * wayMs);
+  };
+  assertEquals([ping(true), ping(true), ping(true)], [0, 0, 0]);
+  for (let s = 0; s < 300; s++) assertEquals(ping(false), 60);
+  assertEquals([link.rttMs, link.isGuessed, link.isSettled], [40, false, false]);
+  // The way has become longer: known after a period, without an idle moment and with one.
+  for (let s = 0; s < 120; s++) ping(false, 50);
+  assertEquals([ping(false, 50), link.rttMs], [60, 100]);
+  for (let s = 0; s < 120; s++) ping(s % 20 === 0, 80);
+  assertEquals([ping(false, 80), link.rttMs, link.isSettled], [60, 160, true]);
 });
 
 test("LineMeter.arrived() weighs the first sample of a line with what a burst showed", () => {
@@ -296,8 +317,8 @@ test("Flight does not take a slow line for a fast one when the first PING to a n
 test("LinkFlight.measured() deducts no longer queue from a first PING than that was on its way", () => {
   const link = new LinkFlight();
   const other = 5_000_000;
-  link.measured(1000, other + 1023, 265, 1046);
-  const waitedMs = link.measured(2000, other + 2023, 0, 2046);
+  link.measured({ sentMs: 1000, atMs: other + 1023, queuedMs: 265, ownMs: 0 }, 1046);
+  const waitedMs = link.measured({ sentMs: 2000, atMs: other + 2023, queuedMs: 0, ownMs: 0 }, 2046);
   assert(waitedMs >= 0 && waitedMs <= 36, `${waitedMs}`);
 });
 

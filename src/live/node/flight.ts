@@ -144,7 +144,8 @@ export class Flight {
     let bytes = 0;
     for (const mark of flight.marks.splice(0, at + 1)) bytes += mark.bytes;
     const queuedMs = last.aheadBytes === 0 ? null : this.line.queuedMs(nowMs);
-    const waitedMs = flight.measured(last.sentMs, atMs, queuedMs, nowMs);
+    const ownMs = last.bytes / this.line.bytesPerS * 1000;
+    const waitedMs = flight.measured({ sentMs: last.sentMs, atMs, queuedMs, ownMs }, nowMs);
     if (flight.isSettled) {
       this.#unsettled.delete(peer);
       this.#probe?.reached(peer, nowMs);

@@ -78,7 +78,10 @@ export class LineProbe {
   echoed(peer: LivePeer, nonce: bigint, atMs: number | null, nowMs: number): boolean {
     const share = this.#shares.get(peer);
     if (share?.nonce !== nonce) return false;
-    share.waitedMs ??= Math.max(LEAST_MS, peer.flight.measured(this.#burstMs, atMs, 0, nowMs));
+    share.waitedMs ??= Math.max(
+      LEAST_MS,
+      peer.flight.measured({ sentMs: this.#burstMs, atMs, queuedMs: 0, ownMs: 0 }, nowMs),
+    );
     this.#endMs = Math.min(this.#endMs, nowMs + share.waitedMs + LATE_MS);
     if ([...this.#shares.values()].every(({ waitedMs }) => waitedMs !== null)) this.#end(nowMs);
     return true;

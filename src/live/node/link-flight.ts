@@ -27,6 +27,20 @@ export interface Mark {
   readonly sentMs: number;
 }
 
+/** A PING of ours that came back. */
+export interface Echo {
+  readonly sentMs: number;
+  /** When it arrived, by the other's clock, modulo 2^32; null when that is not told. */
+  readonly atMs: number | null;
+  /**
+   * How long it waited for our own line, as far as other connections show, ms; null when nothing was under way. A connection
+   * that begins while the line is busy would take our queue for a part of the way.
+   */
+  readonly queuedMs: number | null;
+  /** How long our line needs for the payload between it and the PING before it, as far as we know, ms. */
+  readonly ownMs: number;
+}
+
 /** The payload under way on one connection. */
 export class LinkFlight {
   readonly marks: Mark[] = [];
@@ -52,78 +66,84 @@ export class LinkFlight {
     return this.#idleTimes >= IDLE_TIMES;
   }
 
-  #baseMs: number | null = null;
-  #nextBaseMs: number | null = null;
   #baseFromMs = 0;
-  /** Times measured while nothing of ours was under way. */
+  /** Times measured while nothing of ours was under way. Two more are wanted in each half of the period. */
   #idleTimes = 0;
+  readonly #trips = new LeastTime();
   /** Times of the way there, by two clocks that differ by anything. */
   readonly #ways = new LeastTime();
 
   /** Least round trip of the last minutes, ms; null before the first. */
   get rttMs(): number | null {
-    return this.#baseMs;
+    return this.#trips.least;
   }
 
   /**
-   * A PING sent at `sentMs` came back. `atMs`: when it arrived, by the other's clock, modulo 2^32; null when that is not told.
-   * `queuedMs`: how long it waited for our own line, as far as other connections show; null when nothing was under way. One
-   * that begins while the line is busy would take our queue for a part of the way. Returns how long it waited. Without
-   * `atMs` that is what the round trip exceeds the least one by, be it for the other's line.
+   * A PING came back. Returns how long it waited, ms. Without `atMs` that is what the round trip exceeds the least one by,
+   * be it for the other's line.
    */
-  measured(sentMs: number, atMs: number | null, queuedMs: number | null, nowMs: number): number {
+  measured({ sentMs, atMs, queuedMs, ownMs }: Echo, nowMs: number): number {
     const tripMs = nowMs - sentMs;
-    const isFirst = this.#baseMs === null;
-    if (queuedMs === null && this.#idleTimes++ === 0) this.#forget();
+    const isFirst = this.rttMs === null;
+    const busyMs = queuedMs === null ? null : ownMs;
+    if (busyMs === null && this.#idleTimes++ === 0) this.#forget();
     // It can't have waited for longer than it was on its way.
     const deductedMs = isFirst ? Math.min(queuedMs ?? 0, Math.max(0, tripMs - LEAST_RTT_MS)) : 0;
-    this.#renew(Math.max(LEAST_RTT_MS, tripMs - deductedMs), nowMs);
-    if (atMs === null) return tripMs - this.#baseMs!;
+    this.#renew(nowMs);
+    const rttMs = this.#trips.noted(Math.max(LEAST_RTT_MS, tripMs - deductedMs), busyMs);
+    if (atMs === null) return tripMs - rttMs;
     const wayMs = (atMs - Math.floor(sentMs)) | 0;
-    return wayMs - this.#ways.noted(wayMs - deductedMs);
+    return wayMs - this.#ways.noted(wayMs - deductedMs, busyMs);
   }
 
   #forget(): void {
-    this.#baseMs = this.#nextBaseMs = null;
+    this.#trips.forget();
     this.#ways.forget();
   }
 
-  #renew(rttMs: number, nowMs: number): void {
-    if (nowMs - this.#baseFromMs > BASE_MS / 2) {
-      this.#baseMs = this.#nextBaseMs;
-      this.#nextBaseMs = null;
-      this.#baseFromMs = nowMs;
-      this.#ways.turn();
-    }
-    this.#nextBaseMs = Math.min(this.#nextBaseMs ?? Infinity, rttMs);
-    this.#baseMs = Math.min(this.#baseMs ?? Infinity, rttMs);
+  /** Begins another half of the period when it is time. */
+  #renew(nowMs: number): void {
+    if (nowMs - this.#baseFromMs <= BASE_MS / 2) return;
+    this.#baseFromMs = nowMs;
+    this.#idleTimes = Math.min(this.#idleTimes, 1);
+    this.#trips.turn();
+    this.#ways.turn();
   }
 }
 
-/** The least of some times, of this half of the period and of the one before it. */
+/**
+ * The least of some times. They are measured again in each half of the period, on the idle line when there is a moment for it. A
+ * PING behind a block takes longer by the time of that block: if such times became the least, a line that is never idle
+ * would seem to have no queue.
+ */
 class LeastTime {
-  #before: number | null = null;
-  #now: number | null = null;
+  #least: number | null = null;
+  /** The least ones of this half: of the idle line, and behind blocks without the time that these take. */
+  #idle = Infinity;
+  #busy = Infinity;
 
   get least(): number | null {
-    if (this.#before === null || this.#now === null) return this.#before ?? this.#now;
-    return Math.min(this.#before, this.#now);
+    return this.#least;
   }
 
-  /** Notes `ms`; returns the least. */
-  noted(ms: number): number {
-    this.#now = Math.min(this.#now ?? Infinity, ms);
-    return this.least!;
+  /** Notes `ms`; returns the least. `busyMs`: the part that a block before the PING took; null on an idle line. */
+  noted(ms: number, busyMs: number | null): number {
+    if (busyMs === null) this.#idle = Math.min(this.#idle, ms);
+    else this.#busy = Math.min(this.#busy, ms - busyMs);
+    return this.#least = Math.min(this.#least ?? Infinity, ms);
   }
 
   /** Starts again. */
   forget(): void {
-    this.#before = this.#now = null;
+    this.#least = null;
+    this.#idle = this.#busy = Infinity;
   }
 
   /** Another half begins. */
   turn(): void {
-    this.#before = this.#now;
-    this.#now = null;
+    if (this.#idle < Infinity) this.#least = this.#idle;
+    // The time of a block is known as well as the line, so this may be too short, but clocks drift and routes change.
+    else if (this.#busy < Infinity) this.#least = Math.max(this.#least ?? -Infinity, this.#busy);
+    this.#idle = this.#busy = Infinity;
   }
 }
