@@ -1,5 +1,5 @@
 /**
- * Broadcasts among real programs behind emulated up-links: `node scripts/bench/live-wan.ts ROW… [--seed N] [--runtime R]`.
+ * Broadcasts among real programs behind emulated up-links: `node scripts/bench/live-wan.ts ROW… [--viewers N] [--seed N] [--runtime R]`.
  *
  * ROW is `all` or one of `ROWS`. Each member is an engine in a network namespace with an up-link of its own; a player
  * beside each viewer measures by the stream's clock. Prints Markdown; each viewer's figures go to standard error. It runs
@@ -90,7 +90,11 @@ function namedRows(names: readonly string[]): readonly string[] {
 }
 
 try {
-  const options = { seed: { type: "string", default: "1" }, runtime: { type: "string" } } as const;
+  const options = {
+    seed: { type: "string", default: "1" },
+    runtime: { type: "string" },
+    viewers: { type: "string" },
+  } as const;
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
   const names = namedRows(positionals);
   requireTools();
@@ -99,7 +103,8 @@ try {
   console.log(TABLE_HEAD);
   for (const name of names) {
     console.error(`${name}, load ${os.loadavg()[0]!.toFixed(1)} on ${os.cpus().length} cores`);
-    const spec = { ...ROWS[name]!, engine, seed: Number(values.seed) };
+    const row = ROWS[name]!;
+    const spec = { ...row, viewers: Number(values.viewers ?? row.viewers), engine, seed: Number(values.seed) };
     const { summary, viewers, carried } = await runLiveWan(spec, { log: console.error, signal });
     for (const viewer of viewers) console.error(viewerLine(viewer));
     console.error(`the network: ${JSON.stringify(carried)}`);
