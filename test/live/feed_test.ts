@@ -45,22 +45,6 @@ test("LiveFeed waits at one place for a while when the edge moves on", () => {
   ]);
 });
 
-test("LiveFeed hopes for a later random access point once fewer blocks have to come for that one", () => {
-  const wanted = (here: readonly number[]) => {
-    const { stage, peers: [peer] } = Stage.joined(1);
-    const feed = stage.node.openFeed();
-    stage.header(peer!, 18);
-    const before = feed.oldestWanted;
-    for (let seq = 19; seq <= 22; seq++) stage.header(peer!, seq);
-    for (const seq of here) stage.piece(peer!, seq);
-    return [before, feed.oldestWanted];
-  };
-  // Playing begins with two pieces. The second one from 22 on is not captured yet.
-  assertEquals(wanted([]), [18, 18]);
-  assertEquals(wanted([22]), [18, 22]);
-  assertEquals(wanted([18, 22]), [18, 18]);
-});
-
 test("LiveFeed begins at no random access point that it has given up, unless that is still near the edge", () => {
   const begun = (edge: number, late: readonly number[]) => {
     const { stage, peers: [peer] } = Stage.joined(1);

@@ -2,7 +2,6 @@
 import { FLAG_DISCONTINUITY, FLAG_END, FLAG_RANDOM_ACCESS, type PieceHeader } from "../header.ts";
 import { isComplete, type PieceEntry, type PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
-import { StartPoint } from "./start-point.ts";
 
 /** What a feed gives out. */
 export interface FeedPiece {
@@ -31,7 +30,8 @@ export class LiveFeed {
   readonly #window: PieceWindow;
   readonly #neighbours: Iterable<Holder>;
   #nextSeq: number | null = null;
-  readonly #startPoint: StartPoint;
+  /** Random access point at which it hopes to begin; null before one is known. */
+  #hope: PieceHeader | null = null;
   #epoch = -1;
   /** Capture time minus monotonic time. */
   #offsetMs = 0;
@@ -62,7 +62,6 @@ export class LiveFeed {
    */
   constructor(window: PieceWindow, neighbours: Iterable<Holder>) {
     this.#window = window;
-    this.#startPoint = new StartPoint(window);
     this.#neighbours = neighbours;
   }
 
@@ -75,10 +74,22 @@ export class LiveFeed {
     return this.#nextSeq;
   }
 
-  /** The oldest piece that it waits for; before the start that of its `StartPoint`. */
+  /**
+   * The oldest piece that it waits for. Before the start this is a place near the edge, kept until it falls too far
+   * behind. A place that moved on with the edge would leave too little time for pulls, which come a second after
+   * pushes.
+   */
   get oldestWanted(): number {
     if (this.#nextSeq !== null) return this.#nextSeq;
-    return this.#startPoint.seq;
+    const window = this.#window;
+    const hope = this.#hope;
+    const edge = window.newest;
+    if (edge === null) return window.base;
+    const isKept = hope !== null && hope.epoch === edge.epoch && hope.seq >= window.base &&
+      edge.timestampMs - hope.timestampMs <= POLICY.startHoldMs;
+    if (isKept) return hope.seq;
+    this.#hope = window.accessHeader();
+    return this.#hope?.seq ?? window.base;
   }
 
   /** How far playing is behind the capture time `edgeMs`, ms; null before the start. */
@@ -276,7 +287,7 @@ export class LiveFeed {
   /** A new epoch has another numbering; it is joined like the first. */
   #restart(): void {
     this.#nextSeq = null;
-    this.#startPoint.reset();
+    this.#hope = null;
     this.#epoch = -1;
     this.#edgeOffsetMs = -Infinity;
     this.#dry = this.#gap = false;
