@@ -120,7 +120,6 @@ export class Puller {
   }
 
   #choose(seq: number, key: number, nowMs: number): LivePeer | null {
-    const { rate } = this.#view;
     let best: LivePeer | null = null;
     let bestCost = Infinity;
     for (const peer of this.#view.peers) {
@@ -131,9 +130,7 @@ export class Puller {
         continue;
       }
       // Spare the source, because all trees start there; others have the piece by now.
-      // On a slow line each request waits for the one before it.
-      const slowness = Math.max(1, rate.bytesPerS / (peer.upBytesPerS ?? rate.bytesPerS));
-      const cost = peer.requests.size * slowness + (peer.rttMs ?? 100) / 200 + this.#view.random() * 2 +
+      const cost = peer.requests.size + (peer.rttMs ?? 100) / 200 + this.#view.random() * 2 +
         (peer.isSource ? 3 : 0) + (peer.hasRoom ? 0 : 2) +
         (peer.isProven || !this.#view.isWary ? 0 : 1);
       if (cost < bestCost) [best, bestCost] = [peer, cost];
