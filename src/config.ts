@@ -201,7 +201,7 @@ const OPTIONS = {
     value.optional(value.sizeInSteps(16 * 1024, MIB)),
     null,
     "With broadcast: largest piece; part of the id",
-    { shownDefault: "64KiB" },
+    { shownDefault: "about 0.2 s, 32KiB to 64KiB" },
   ),
   publishDir: option(
     "publish-dir",

@@ -24,7 +24,7 @@ const MAX_LIVE_WINDOW_S = 7200;
 const MIN_LIVE_WINDOW_S = 10;
 
 /** Most substreams: a subscription names them in a mask of 8 bits. */
-const MAX_SUBSTREAMS = 8;
+export const MAX_SUBSTREAMS = 8;
 
 const VERSION = 1;
 const BLOCK_BYTES = PIECE_LENGTH_STEP_BYTES;

@@ -1,6 +1,8 @@
 /** A live broadcast on virtual time: viewers come and go, play, and are measured. */
+import { PACKET_BYTES } from "../../src/bytes/ts/packet.ts";
 import { FLAG_DISCONTINUITY, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
 import { RESERVED_PIECES } from "../../src/live/broadcast/broadcast-state.ts";
+import { streamShape } from "../../src/live/broadcast/stream-shape.ts";
 import type { LiveFeed } from "../../src/live/node/feed.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { continuityOf, type Played } from "./live-played.ts";
@@ -18,7 +20,6 @@ export type { LiveResult, LiveScenario } from "./live-scenario.ts";
 
 const TICK_MS = 100;
 const GROUP_MS = 1000;
-const PIECE_BYTES = 65536 - 65536 % 188;
 /** A black picture and silence, in pieces that are sent before they are full. */
 const SLATE_BYTES_PER_S = 18_000;
 const SLATE_PIECE_MS = 500;
@@ -65,6 +66,8 @@ export class LiveSimulation {
   #viewers: Viewer[] = [];
   readonly #left: Viewer[] = [];
   readonly #stream;
+  /** A full piece: whole TS packets. */
+  readonly #pieceBytes: number;
   #badBytes = 0;
   #viewerTicks = 0;
   #away = false;
@@ -83,7 +86,8 @@ export class LiveSimulation {
     this.#random = seededRandom(scenario.seed ?? 1);
     this.#bytesPerS = scenario.bytesPerS ?? 250_000;
     const toldBytesPerS = (scenario.toldShare ?? 1) * this.#bytesPerS;
-    this.#stream = { pieceLengthBytes: 65536, bytesPerS: toldBytesPerS, substreams: 8, windowS: 30 };
+    this.#stream = { ...streamShape(toldBytesPerS), bytesPerS: toldBytesPerS, windowS: 30 };
+    this.#pieceBytes = this.#stream.pieceLengthBytes - this.#stream.pieceLengthBytes % PACKET_BYTES;
     this.#source = new SimHost(
       this.#queue,
       {
@@ -145,8 +149,8 @@ export class LiveSimulation {
   #publish(seq: number, mediaMs: number): void {
     const { slateS = 0, groupMs = GROUP_MS } = this.#scenario;
     const isSlate = mediaMs < 1000 * slateS;
-    const pieceMs = isSlate ? SLATE_PIECE_MS : PIECE_BYTES / this.#bytesPerS * 1000;
-    const lengthBytes = isSlate ? SLATE_BYTES_PER_S * SLATE_PIECE_MS / 1000 : PIECE_BYTES;
+    const pieceMs = isSlate ? SLATE_PIECE_MS : this.#pieceBytes / this.#bytesPerS * 1000;
+    const lengthBytes = isSlate ? SLATE_BYTES_PER_S * SLATE_PIECE_MS / 1000 : this.#pieceBytes;
     const startMs = this.#queue.nowMs;
     this.#queue.after(pieceMs, () => {
       if (!this.#away) {
@@ -333,7 +337,7 @@ export class LiveSimulation {
   #played({ feed, unusedSkipped, host, givenMs }: Viewer): Played {
     const isPlaying = host.alive && feed.started && !this.#away;
     const overdueMs = isPlaying ? Math.max(0, -feed.lagMs(givenMs, this.#queue.nowMs)!) : 0;
-    const stalled = (feed.stalledMs + overdueMs) / (PIECE_BYTES / this.#bytesPerS * 1000);
+    const stalled = (feed.stalledMs + overdueMs) / (this.#pieceBytes / this.#bytesPerS * 1000);
     return { delivered: feed.deliveredPieces, lost: feed.skippedPieces - unusedSkipped + stalled };
   }
 

@@ -19,7 +19,7 @@ export interface BroadcastOptions {
    * measured over the first seconds of the first start.
    */
   readonly bytesPerS?: number;
-  /** A multiple of 16 KiB up to 1 MiB. Default 65536. */
+  /** A multiple of 16 KiB up to 1 MiB; part of the id. Default: about 0.2 s of the stream, 32 to 64 KiB. */
   readonly pieceLengthBytes?: number;
   /** How far back viewers can go, s, 10–7200. Default 60. */
   readonly windowS?: number;

@@ -14,6 +14,7 @@ import type { LiveSwarm } from "../swarm/live-swarm.ts";
 import type { LiveSwarmManager } from "../swarm/live-swarms.ts";
 import { Publisher } from "./publisher.ts";
 import { RateWatch } from "./rate-watch.ts";
+import { streamShape } from "./stream-shape.ts";
 import { createLiveKey, HeaderSigner } from "../signer.ts";
 
 /** A source that delivers nothing for this long at the first start is given up, ms. */
@@ -47,11 +48,13 @@ export async function startBroadcast(parts: BroadcastParts, options: BroadcastOp
     const kept = await files.readMetainfo();
     const known = options.bytesPerS ?? kept?.bytesPerS;
     const probe = known === undefined ? await probed(parts, input, options.signal) : { bytesPerS: known, events: [] };
+    const shape = kept ?? streamShape(probe.bytesPerS);
     const { bytes, metainfo } = await createLiveTransportFile({
       name: options.name,
       publicKey: state.publicKey,
       bytesPerS: probe.bytesPerS,
-      pieceLengthBytes: options.pieceLengthBytes ?? kept?.pieceLengthBytes ?? 65536,
+      pieceLengthBytes: options.pieceLengthBytes ?? shape.pieceLengthBytes,
+      substreams: shape.substreams,
       windowS: options.windowS ?? kept?.windowS ?? 60,
       trackers: options.trackers ?? [],
       nodes: options.nodes ?? [],

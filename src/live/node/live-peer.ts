@@ -108,6 +108,11 @@ export class LivePeer {
    */
   leanMask = 0;
   toldLean = 0;
+  /**
+   * It is to be asked for these headers and told `toldLean`; null when it knows all that. That goes along with the PONG to
+   * the PING behind the block that has just come, or with what else is sent to it before the next tick.
+   */
+  dueHeaders: number[] | null = null;
   readonly requests = new Map<number, OwnRequest>();
   /** Its last PLACE; null while it has sent none. */
   place: Place | null = null;
@@ -185,7 +190,19 @@ export class LivePeer {
    */
   sendWithNews(message: LiveMessage, nowMs: number, withWindow = false): void {
     const news = this.info.takesBundles === true ? this.news(nowMs, withWindow) : [];
-    this.sendEncoded([...news, encodeLiveMessage(message)], nowMs);
+    this.sendEncoded([...news, ...this.#takeHeaders(), encodeLiveMessage(message)], nowMs);
+  }
+
+  /** Sends what is due of HEADERS, unless it went along with another message. */
+  tellHeaders(nowMs: number): void {
+    this.sendEncoded(this.#takeHeaders(), nowMs);
+  }
+
+  /** What is due of HEADERS, encoded. */
+  #takeHeaders(): Uint8Array[] {
+    const seqs = this.dueHeaders;
+    this.dueHeaders = null;
+    return seqs === null ? [] : [encodeLiveMessage({ type: "headers", lean: this.toldLean, seqs })];
   }
 
   /** Sends encoded messages at `nowMs`, in as few BUNDLEs as hold them if the peer understands those. */
