@@ -45,7 +45,7 @@ test("LiveFeed waits at one place for a while when the edge moves on", () => {
   ]);
 });
 
-test("LiveFeed begins at no random access point that it has given up, unless that is still near the edge", () => {
+test("LiveFeed begins at no random access point that it has given up, unless that is near the edge and all after it has come", () => {
   const begun = (edge: number, late: readonly number[]) => {
     const { stage, peers: [peer] } = Stage.joined(1);
     const feed = stage.node.openFeed();
@@ -58,8 +58,10 @@ test("LiveFeed begins at no random access point that it has given up, unless tha
     return [feed.oldestWanted, feed.take(stage.clock.monotonic()).map(({ header }) => header.seq)];
   };
   // Pieces of half a second: 18 is 2.5 s behind 23, and 3 s behind 24.
-  assertEquals(begun(23, [18, 19]), [22, [18, 19]]);
-  assertEquals(begun(24, [18, 19]), [22, []]);
+  assertEquals(begun(23, [18, 19, 20, 21]), [22, [18, 19, 20, 21]]);
+  // What lies between is no longer fetched: a player would stand still after a second.
+  assertEquals(begun(23, [18, 19, 20]), [22, []]);
+  assertEquals(begun(24, [18, 19, 20, 21]), [22, []]);
   assertEquals(begun(24, [18, 19, 22, 23]), [22, [22, 23]]);
 });
 

@@ -137,7 +137,10 @@ export class LiveFeed {
         continue;
       }
       if ((entry.header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
-      if (seq < hopedSeq && newest.timestampMs - entry.header.timestampMs > POLICY.mostBehindMs) break;
+      const isGivenUp = seq < hopedSeq;
+      if (isGivenUp && newest.timestampMs - entry.header.timestampMs > POLICY.mostBehindMs) break;
+      // Something is missing between here and the point hoped for, and is no longer fetched.
+      if (isGivenUp && run < hopedSeq - 1) break;
       const last = this.#window.get(run)!.header!;
       const ended = (last.flags & FLAG_END) !== 0;
       if (!ended && this.#endMs(last) - entry.header.timestampMs < POLICY.startBufferMs) continue;
