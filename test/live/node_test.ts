@@ -162,6 +162,23 @@ test("LiveNode moves requests that a reader waits for to a neighbour that has th
   assert(asked.length > 0 && asked.every((key) => moved.includes(key)), `${asked}`);
 });
 
+test("LiveNode asks a neighbour with a slow line for one block at a time, and waits for it for longer", () => {
+  const stage = new Stage();
+  const [slow, quick] = [stage.neighbour(), stage.neighbour()];
+  for (const [peer, upBytesPerS] of [[slow, 50_000], [quick, 1_000_000]] as const) {
+    stage.place(peer, { upBytesPerS, depths: 2, bars: CLOSED });
+    stage.window(peer, 10, 21);
+    stage.header(peer, 16);
+    stage.header(peer, 20, { flags: 0 });
+  }
+  stage.pass(100);
+  assertEquals([slow.link.requests.length, quick.link.requests.length], [1, POLICY.requestsPerPeer]);
+  const other = stage.neighbour();
+  stage.window(other, 10, 21);
+  stage.pass(500);
+  assertEquals([slow.link.cancels.length, quick.link.cancels.length], [0, POLICY.requestsPerPeer]);
+});
+
 test("LiveNode pulls what no parent brings as soon as a neighbour has it", () => {
   const { stage, peers: [first, other] } = Stage.joined(2);
   stage.fill(first!);

@@ -20,6 +20,11 @@ function isLate(entry: PieceEntry, nowMs: number): boolean {
   return nowMs - entry.seenMs >= 2 * POLICY.pullAfterMs;
 }
 
+/** How long the line of `peer` takes for a block, as far as it says, up to `POLICY.moveRequestMs`, ms. */
+function serviceMs({ upBytesPerS }: LivePeer): number {
+  return upBytesPerS === null ? 0 : Math.min(POLICY.moveRequestMs, BLOCK_BYTES / Math.max(1, upBytesPerS) * 1000);
+}
+
 /** Requests of ours. */
 export class Puller {
   readonly #view: NodeView;
@@ -129,8 +134,10 @@ export class Puller {
       if (peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || peer.upBytesPerS === 0 || isQuiet(peer, nowMs)) {
         continue;
       }
+      if (peer.requests.size > 0 && (peer.requests.size + 1) * serviceMs(peer) > POLICY.moveRequestMs) continue;
       // Spare the source, because all trees start there; others have the piece by now.
-      const cost = peer.requests.size + (peer.rttMs ?? 100) / 200 + this.#view.random() * 2 +
+      const takesMs = (peer.rttMs ?? 100) + (peer.requests.size + 1) * serviceMs(peer);
+      const cost = peer.requests.size + takesMs / 200 + this.#view.random() * 2 +
         (peer.isSource ? 3 : 0) + (peer.hasRoom ? 0 : 2) +
         (peer.isProven || !this.#view.isWary ? 0 : 1);
       if (cost < bestCost) [best, bestCost] = [peer, cost];
@@ -161,7 +168,7 @@ export class Puller {
   expire(nowMs: number): void {
     for (const peer of this.#view.peers) {
       for (const [key, request] of peer.requests) {
-        if (nowMs - request.atMs < POLICY.moveRequestMs) break;
+        if (nowMs - request.atMs < POLICY.moveRequestMs + serviceMs(peer)) break;
         if (nowMs - request.atMs < POLICY.requestTimeoutMs) {
           if (this.#asked.get(key) === peer) this.#move(key, request, peer, nowMs);
           continue;
