@@ -5,6 +5,7 @@ import { SentBroadcasts } from "../../src/engine/sent-broadcasts.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { startBroadcast } from "../../src/live/broadcast/broadcast.ts";
 import type { LiveInput, LiveInputEvent } from "../../src/live/broadcast/input.ts";
+import { createLiveTransportFile, type LiveMetainfo } from "../../src/metainfo/live.ts";
 import type { SignedPiece } from "../../src/live/broadcast/publisher.ts";
 import type { LiveSwarmManager } from "../../src/live/swarm/live-swarms.ts";
 import { MemoryFiles } from "../storage/memory-files.ts";
@@ -83,6 +84,22 @@ test("Broadcast asks a drive that hangs for one write of addresses, and goes on 
   await settle();
   assertEquals(clock.nextTimerMs, 5000);
   await broadcast.close();
+});
+
+test("startBroadcast() continues a broadcast in the shape that it began with, whatever shape a new one would have", async () => {
+  const { parts, files } = setUp();
+  const start = async () => {
+    const broadcast = await startBroadcast(parts, { input: silent(), name: "Test", directory: "/b", bytesPerS: 1000 });
+    await broadcast.close();
+    return broadcast.metainfo;
+  };
+  const shapeOf = ({ pieceLengthBytes, substreams }: LiveMetainfo) => [pieceLengthBytes, substreams];
+  const begun = await start();
+  assertEquals(shapeOf(begun), [32_768, 4]);
+  const old = await createLiveTransportFile({ ...begun, pieceLengthBytes: 65_536, substreams: 8 });
+  await files.writeFile("/b/broadcast.torrent", old.bytes);
+  const continued = await start();
+  assertEquals([shapeOf(continued), continued.infohashHex], [[65_536, 8], old.metainfo.infohashHex]);
 });
 
 test("SentBroadcasts.close() gives up a start that waits for its source, and ends what runs", async () => {
