@@ -130,7 +130,8 @@ export class LiveLab {
         clock: this.ports.clock,
         swarms: at.live,
       },
-      { input, name: "Test", directory: null, bytesPerS: RATE, ...options },
+      // Pieces of half a second.
+      { input, name: "Test", directory: null, bytesPerS: RATE, pieceLengthBytes: 65_536, ...options },
     );
     this.#closers.push(() => broadcast.close());
     return { broadcast, input, swarm: at.live.list()[0]! };
