@@ -1,8 +1,6 @@
 /** A live broadcast on virtual time: viewers come and go, play, and are measured. */
-import { PACKET_BYTES } from "../../src/bytes/ts/packet.ts";
 import { FLAG_DISCONTINUITY, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
 import { RESERVED_PIECES } from "../../src/live/broadcast/broadcast-state.ts";
-import { streamShape } from "../../src/live/broadcast/stream-shape.ts";
 import type { LiveFeed } from "../../src/live/node/feed.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { continuityOf, type Played } from "./live-played.ts";
@@ -13,16 +11,13 @@ import { Meeting, NEIGHBOURS, SOURCE_LINKS } from "./live-meeting.ts";
 import { SOURCE_QUIET_MS, SOURCE_RETRY_MS } from "../../src/live/swarm/redial.ts";
 import { connect, disconnect, EPOCH_MS, GENUINE, SimHost, simulatedHeader } from "./live-network.ts";
 import type { LiveResult, LiveScenario } from "./live-scenario.ts";
+import { LiveStream } from "./live-stream.ts";
 import { dealRegion } from "./regions.ts";
 import { SentMessages } from "./sent-messages.ts";
 
 export type { LiveResult, LiveScenario } from "./live-scenario.ts";
 
 const TICK_MS = 100;
-const GROUP_MS = 1000;
-/** A black picture and silence, in pieces that are sent before they are full. */
-const SLATE_BYTES_PER_S = 18_000;
-const SLATE_PIECE_MS = 500;
 /** A viewer that has not begun to play after this long never will, ms. */
 const NEVER_MS = 10_000;
 /** A neighbour that takes nothing of what is pushed to it is dropped after this, and any that says nothing after that, ms. */
@@ -59,15 +54,12 @@ export class LiveSimulation {
   readonly #scenario: LiveScenario;
   readonly #queue = new EventWheel();
   readonly #random: () => number;
-  readonly #bytesPerS: number;
   readonly #source: SimHost;
   readonly #meeting: Meeting;
   readonly #dealing: Dealing;
   #viewers: Viewer[] = [];
   readonly #left: Viewer[] = [];
-  readonly #stream;
-  /** A full piece: whole TS packets. */
-  readonly #pieceBytes: number;
+  readonly #stream: LiveStream;
   #badBytes = 0;
   #viewerTicks = 0;
   #away = false;
@@ -84,25 +76,22 @@ export class LiveSimulation {
   constructor(scenario: LiveScenario) {
     this.#scenario = scenario;
     this.#random = seededRandom(scenario.seed ?? 1);
-    this.#bytesPerS = scenario.bytesPerS ?? 250_000;
-    const toldBytesPerS = (scenario.toldShare ?? 1) * this.#bytesPerS;
-    this.#stream = { ...streamShape(toldBytesPerS), bytesPerS: toldBytesPerS, windowS: 30 };
-    this.#pieceBytes = this.#stream.pieceLengthBytes - this.#stream.pieceLengthBytes % PACKET_BYTES;
+    const { bytesPerS } = this.#stream = new LiveStream(scenario);
     this.#source = new SimHost(
       this.#queue,
       {
         role: "source",
-        uplinkBytesPerS: scenario.sourceLine?.bytesPerS ?? 2 * this.#bytesPerS,
-        limitBytesPerS: scenario.sourceLine?.limitBytesPerS ?? 2 * this.#bytesPerS,
+        uplinkBytesPerS: scenario.sourceLine?.bytesPerS ?? 2 * bytesPerS,
+        limitBytesPerS: scenario.sourceLine?.limitBytesPerS ?? 2 * bytesPerS,
         loss: scenario.loss ?? 0,
         isClosed: scenario.closedSource ?? false,
         routerMs: scenario.routerMs ?? 0,
         ...this.#placed(),
       },
-      this.#stream,
+      this.#stream.announced,
       this.#random,
     );
-    this.#dealing = new Dealing(scenario, this.#bytesPerS, this.#random);
+    this.#dealing = new Dealing(scenario, bytesPerS, this.#random);
     this.#meeting = new Meeting({
       queue: this.#queue,
       random: this.#random,
@@ -147,23 +136,19 @@ export class LiveSimulation {
   }
 
   #publish(seq: number, mediaMs: number): void {
-    const { slateS = 0, groupMs = GROUP_MS } = this.#scenario;
-    const isSlate = mediaMs < 1000 * slateS;
-    const pieceMs = isSlate ? SLATE_PIECE_MS : this.#pieceBytes / this.#bytesPerS * 1000;
-    const lengthBytes = isSlate ? SLATE_BYTES_PER_S * SLATE_PIECE_MS / 1000 : this.#pieceBytes;
+    const piece = this.#stream.piece(mediaMs);
     const startMs = this.#queue.nowMs;
-    this.#queue.after(pieceMs, () => {
+    this.#queue.after(piece.lastsMs, () => {
       if (!this.#away) {
-        const isAccess = seq === 0 || this.#resume ||
-          Math.floor(mediaMs / groupMs) !== Math.floor((mediaMs - pieceMs) / groupMs);
+        const isAccess = seq === 0 || this.#resume || piece.isAccess;
         const flags = (isAccess ? FLAG_RANDOM_ACCESS : 0) | (this.#resume ? FLAG_DISCONTINUITY : 0);
         if (this.#resume) seq = this.#restarted(seq);
         this.#resume = false;
         const timestampMs = EPOCH_MS + Math.floor(startMs);
-        const header = simulatedHeader({ seq, timestampMs, flags, lengthBytes });
-        this.#source.node.publish({ header, data: GENUINE.subarray(0, lengthBytes) });
+        const header = simulatedHeader({ seq, timestampMs, flags, lengthBytes: piece.lengthBytes });
+        this.#source.node.publish({ header, data: GENUINE.subarray(0, piece.lengthBytes) });
       }
-      this.#publish(this.#away ? seq : seq + 1, mediaMs + pieceMs);
+      this.#publish(this.#away ? seq : seq + 1, mediaMs + piece.lastsMs);
     });
   }
 
@@ -200,7 +185,7 @@ export class LiveSimulation {
       isPunchable,
     } as const;
     const options = this.#isLiar(number) ? { ...honest, liar: this.#scenario.liars!.kind } : honest;
-    const host = new SimHost(this.#queue, options, this.#stream, this.#random);
+    const host = new SimHost(this.#queue, options, this.#stream.announced, this.#random);
     const viewer: Viewer = {
       host,
       feed: host.node.openFeed(),
@@ -251,7 +236,7 @@ export class LiveSimulation {
         viewer.gapMs = Math.max(viewer.gapMs, nowMs - viewer.playedMs);
       }
       viewer.playedMs = nowMs;
-      viewer.givenMs = header.timestampMs + header.lengthBytes / this.#bytesPerS * 1000;
+      viewer.givenMs = header.timestampMs + header.lengthBytes / this.#stream.bytesPerS * 1000;
       for (const block of blocks) if (block.buffer !== GENUINE.buffer) this.#badBytes += block.length;
       const backMs = (this.#scenario.outageS?.[1] ?? Infinity) * 1000;
       if (header.timestampMs - EPOCH_MS >= backMs - 500 && nowMs >= backMs) viewer.recoveredMs ??= nowMs - backMs;
@@ -337,7 +322,7 @@ export class LiveSimulation {
   #played({ feed, unusedSkipped, host, givenMs }: Viewer): Played {
     const isPlaying = host.alive && feed.started && !this.#away;
     const overdueMs = isPlaying ? Math.max(0, -feed.lagMs(givenMs, this.#queue.nowMs)!) : 0;
-    const stalled = (feed.stalledMs + overdueMs) / (this.#pieceBytes / this.#bytesPerS * 1000);
+    const stalled = (feed.stalledMs + overdueMs) / this.#stream.pieceMs;
     return { delivered: feed.deliveredPieces, lost: feed.skippedPieces - unusedSkipped + stalled };
   }
 
