@@ -248,6 +248,35 @@ test("LiveNode gives a new child the past after what all children wait for, and 
   assertEquals([strong.peer.childMask, child.peer.childMask], [0, 0xff]);
 });
 
+test("LiveNode gives a newcomer what it needs to begin after a few pushes, if the swarm is small", () => {
+  // Pushes before the request of a neighbour that has the pieces of [base, solid), among so many others.
+  const pushesBefore = (base: number, solid: number, others = 0, connectedMs = 0): number => {
+    const stage = source(5, 500_000);
+    const child = stage.neighbour();
+    stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
+    for (let i = 0; i < others; i++) stage.neighbour();
+    const newcomer = stage.neighbour();
+    stage.window(newcomer, base, solid);
+    stage.clock.advance(connectedMs);
+    publish(stage, 5);
+    stage.node.requested(newcomer.peer, 3, 0, 16384);
+    for (let seq = 6; newcomer.link.pieces.length === 0 && seq < 24; seq++) {
+      publish(stage, seq);
+      for (let block = 0; block < 4; block++) {
+        stage.clock.advance(24);
+        stage.echoes(child);
+      }
+    }
+    return child.link.pieces.length;
+  };
+  const soon = pushesBefore(3, 3);
+  assert(soon <= 2 * POLICY.pushesPerNewcomer, `${soon}`);
+  // One that plays, that has been there for long, or that has many others to ask.
+  for (const late of [pushesBefore(1, 3), pushesBefore(3, 3, 0, POLICY.newcomerMs), pushesBefore(3, 3, 20)]) {
+    assert(late >= POLICY.pushesPerPull, `${late}`);
+  }
+});
+
 test("LiveNode gives a place of another while a piece that has just come waits: all its blocks come at once", () => {
   const stage = source(5, 160_000);
   const weak = stage.neighbour({ upBytesPerS: 25_000 });

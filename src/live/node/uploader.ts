@@ -40,7 +40,7 @@ const TELL_MS = 60;
 /** Sends blocks of a window. */
 export class Uploader {
   readonly flight: Flight;
-  readonly #window: PieceWindow;
+  readonly #view: NodeView;
   readonly #gate: UploadGate | undefined;
   readonly #wake: (afterMs: number) => void;
   /**
@@ -77,7 +77,7 @@ export class Uploader {
   ) {
     const { uplinkBytesPerS } = limit;
     const { random } = view;
-    this.#window = view.window;
+    this.#view = view;
     this.#gate = limit.gate;
     this.#wake = wake;
     this.#limitBytesPerS = uplinkBytesPerS;
@@ -88,6 +88,10 @@ export class Uploader {
     const isProbed = !view.isSource && (uplinkBytesPerS ?? Infinity) >= PROBED_BYTES_PER_S;
     this.flight = new Flight({ guessBytesPerS, isTold, isProbed, limitBytesPerS: uplinkBytesPerS || Infinity, random });
     this.#averageMs = this.#toldMs = BLOCK_BYTES / this.uplinkBytesPerS * 1000;
+  }
+
+  get #window(): PieceWindow {
+    return this.#view.window;
   }
 
   /** The uplink, bytes/s: measured, or else a lower bound; never more than the user's limit. */
@@ -222,8 +226,12 @@ export class Uploader {
         this.#answer(this.#proofs.shift()!, nowMs);
         continue;
       }
-      const isTurn = this.#pushesInRow >= POLICY.pushesPerPull || this.#next(nowMs) === null;
-      if (!(isTurn && this.#sendOther(nowMs)) && !this.#sendPush(nowMs)) {
+      const isPushWaiting = this.#next(nowMs) !== null;
+      const mayGo = !isPushWaiting || this.#pushesInRow >= POLICY.pushesPerNewcomer;
+      const other = mayGo ? this.#nextOther(nowMs) : null;
+      const isTurn = !isPushWaiting || other?.isForNewcomer || this.#pushesInRow >= POLICY.pushesPerPull;
+      if (isTurn && other !== null) this.#sendOther(other.at, nowMs);
+      else if (!this.#sendPush(nowMs)) {
         this.flight.isLimited = false;
         return;
       }
@@ -292,16 +300,38 @@ export class Uploader {
     return push;
   }
 
-  /** Sends a response or an older block, in turns; false when there is neither. */
-  #sendOther(nowMs: number): boolean {
-    const at = this.#wanted.findIndex(({ peer }) => !this.flight.isFull(peer));
-    const isOlder = this.#head(this.#older, nowMs) !== null && (at < 0 || !this.#wasOlder);
-    if (!isOlder && at < 0) return false;
+  /**
+   * What goes next apart from pushes: the request at `at`, or an older block when that is null. Both have turns, and what
+   * newcomers need goes before everything else; null when nothing waits.
+   */
+  #nextOther(nowMs: number): { readonly at: number | null; readonly isForNewcomer: boolean } | null {
+    const older = this.#head(this.#older, nowMs);
+    const mayGo = ({ peer }: Wanted) => !this.flight.isFull(peer);
+    const first = this.#wanted.findIndex((item) => mayGo(item) && this.#isNewcomer(item.peer, nowMs));
+    const at = first >= 0 ? first : this.#wanted.findIndex(mayGo);
+    if (older === null && at < 0) return null;
+    const isOlderForNewcomer = older !== null && this.#isNewcomer(older.peer, nowMs);
+    const isOlderFirst = isOlderForNewcomer === first >= 0 ? !this.#wasOlder : isOlderForNewcomer;
+    const isOlder = older !== null && (at < 0 || isOlderFirst);
+    return { at: isOlder ? null : at, isForNewcomer: isOlder ? isOlderForNewcomer : first >= 0 };
+  }
+
+  /**
+   * True for a neighbour that has come to a small swarm and cannot begin to play yet. In a large one there are others who can
+   * serve it, and many who wait for what we push.
+   */
+  #isNewcomer({ connectedMs, window }: LivePeer, nowMs: number): boolean {
+    const { peers, rate } = this.#view;
+    if (nowMs - connectedMs >= POLICY.newcomerMs || peers.size >= POLICY.largeNeighbourhood) return false;
+    return window === null || window.solid - window.base < rate.pieces(POLICY.startBufferMs, 1);
+  }
+
+  /** Sends the request at `at`, or an older block when that is null. */
+  #sendOther(at: number | null, nowMs: number): void {
     this.#pushesInRow = 0;
-    this.#wasOlder = isOlder;
-    if (isOlder) this.#sendHead(this.#older, nowMs);
+    this.#wasOlder = at === null;
+    if (at === null) this.#sendHead(this.#older, nowMs);
     else this.#answer(this.#wanted.splice(at, 1)[0]!, nowMs);
-    return true;
   }
 
   #answer(item: Wanted, nowMs: number): void {
