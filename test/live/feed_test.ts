@@ -45,6 +45,21 @@ test("LiveFeed waits at one place for a while when the edge moves on", () => {
   ]);
 });
 
+test("LiveFeed waits at a newer point that was there when it began to wait, unless the older one has come", () => {
+  const waits = (hasCome: boolean) => {
+    const { stage, peers: [peer, other] } = Stage.joined(2);
+    const feed = stage.node.openFeed();
+    assertEquals(feed.oldestWanted, 16);
+    if (hasCome) stage.piece(peer!, 16);
+    stage.header(other!, 18);
+    const place = feed.oldestWanted;
+    // 22 was captured after that: to begin there takes longer.
+    stage.header(other!, 22);
+    return [place, feed.oldestWanted];
+  };
+  assertEquals([waits(false), waits(true)], [[18, 18], [16, 22]]);
+});
+
 test("LiveFeed begins at no random access point that it has given up, unless that is near the edge and all after it has come", () => {
   const begun = (edge: number, late: readonly number[]) => {
     const { stage, peers: [peer] } = Stage.joined(1);

@@ -32,6 +32,8 @@ export class LiveFeed {
   #nextSeq: number | null = null;
   /** Random access point at which it hopes to begin; null before one is known. */
   #hope: PieceHeader | null = null;
+  /** The edge when it began to hope for that. */
+  #hopeEdgeSeq = -1;
   #epoch = -1;
   /** Capture time minus monotonic time. */
   #offsetMs = 0;
@@ -87,8 +89,10 @@ export class LiveFeed {
     if (edge === null) return window.base;
     const isKept = hope !== null && hope.epoch === edge.epoch && hope.seq >= window.base &&
       edge.timestampMs - hope.timestampMs <= POLICY.startHoldMs;
-    if (isKept) return hope.seq;
-    this.#hope = window.accessHeader();
+    if (isKept && isComplete(window.get(hope.seq))) return hope.seq;
+    // Neighbours that come a moment later may know of a newer point that was there already: less has to be fetched.
+    if (!isKept) this.#hopeEdgeSeq = edge.seq;
+    this.#hope = window.accessHeader(this.#hopeEdgeSeq);
     return this.#hope?.seq ?? window.base;
   }
 

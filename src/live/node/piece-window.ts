@@ -152,9 +152,9 @@ export class PieceWindow {
     return this.#newestAccess((entry) => isComplete(entry));
   }
 
-  /** The newest header of a random access piece, complete or not. */
-  accessHeader(): PieceHeader | null {
-    return this.#newestAccess(() => true);
+  /** The newest header of a random access piece up to `lastSeq`, complete or not; null without one. */
+  accessHeader(lastSeq = Infinity): PieceHeader | null {
+    return this.#newestAccess(({ seq }) => seq <= lastSeq);
   }
 
   #newestAccess(fits: (entry: PieceEntry) => boolean): PieceHeader | null {
