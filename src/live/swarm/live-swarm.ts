@@ -21,6 +21,9 @@ import { Uplink } from "./uplink.ts";
 
 /** How often the node is ticked, ms. */
 const TICK_MS = 100;
+/** The same for a viewer during its first `JOINING_MS`, ms: the steps until it plays depend on one another. */
+const JOINING_TICK_MS = 50;
+const JOINING_MS = 4000;
 /** Bytes left as a viewer reports them to trackers: a broadcast is never complete. */
 const VIEWER_LEFT_BYTES = 16_384;
 
@@ -53,6 +56,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
   readonly #context: SwarmContext;
   readonly #discovery: Announcing;
   readonly #listeners = new Set<() => void>();
+  readonly #beganMs: number;
   #timer: Timer;
   #closing: Promise<void> | null = null;
   readonly #ending = new AbortController();
@@ -115,7 +119,8 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
       }),
     }, new SearchPace(BROADCAST));
     for (const node of namedDhtNodes(metainfo, this.peers.rule, options.servers)) context.discovery?.addDhtNode(node);
-    this.#timer = clock.setTimeout(() => this.#tick(), TICK_MS);
+    this.#beganMs = clock.monotonic();
+    this.#timer = this.#nextTick();
   }
 
   get infohashHex(): string {
@@ -218,9 +223,15 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
     return this.node.counters.fromSourceBytes + this.node.counters.fromViewersBytes;
   }
 
+  #nextTick(): Timer {
+    const { clock } = this.#context.ports;
+    const isJoining = this.role === "viewer" && clock.monotonic() - this.#beganMs < JOINING_MS;
+    return clock.setTimeout(() => this.#tick(), isJoining ? JOINING_TICK_MS : TICK_MS);
+  }
+
   #tick(): void {
     if (this.#closing !== null) return;
-    this.#timer = this.#context.ports.clock.setTimeout(() => this.#tick(), TICK_MS);
+    this.#timer = this.#nextTick();
     this.node.tick();
   }
 }
