@@ -291,6 +291,29 @@ for (const [says, depth, waitsMs] of [["is fed", 3, 0], ["gets nothing itself", 
   });
 }
 
+test("LiveNode does not hold against the successor of a lost parent what that one did not bring", () => {
+  const { stage, peers, run } = branchless(0);
+  run(21, 24);
+  const branch = stage.node.parents.branches[1]!;
+  const had = branch.parent!;
+  /** All but `had` push for half a second, from the first block of piece `seq` on. */
+  const without = (seq: number) => {
+    stage.header(peers[0]!, seq);
+    for (let block = 0; block < 4; block++) {
+      const { parent } = stage.node.parents.branches[(4 * seq + block) % 8]!;
+      if (parent !== null && parent !== had) stage.node.block(parent, seq, 16_384 * block, GENUINE.subarray(0, 16_384));
+    }
+    stage.pass(500);
+  };
+  let seq = 25;
+  while (branch.next === null) without(seq++);
+  const { peer } = branch.next;
+  stage.node.disconnected(had);
+  assertEquals(branch.parent, peer);
+  for (let i = 0; i < 2 * POLICY.parentLagMs / 500; i++) without(seq++);
+  assertEquals([branch.parent === peer, branch.isProven, peer.barrenTimes], [true, true, 0]);
+});
+
 test("LiveNode asks a parent that brings nothing at all less and less often", () => {
   const { stage, peers, run } = branchless(0xff);
   run(21, 27);

@@ -24,9 +24,9 @@ export class Branch {
   noticeUntilMs: number | null = null;
   /**
    * The peer asked to replace the parent. The parent stays until the first block comes, so that nothing is missed in
-   * between.
+   * between. It owes pieces from `fromSeq` on.
    */
-  next: { readonly peer: LivePeer; readonly askedMs: number } | null = null;
+  next: { readonly peer: LivePeer; readonly askedMs: number; readonly fromSeq: number } | null = null;
   /**
    * The parent until a better one began to deliver with piece `untilSeq`. What it still owes lies before that piece.
    */
@@ -118,8 +118,11 @@ export class Branch {
 
   /** Lets the parent go without a message; the peer asked to replace it takes its place. */
   release(nowMs: number): void {
+    const { next } = this;
     if (this.parent !== null) this.parent.parentMask &= ~this.bit;
-    this.#setParent(this.next?.peer ?? null, nowMs);
+    this.#setParent(next?.peer ?? null, nowMs);
+    // What the lost parent did not bring must not be held against its successor.
+    if (next !== null) this.fromSeq = next.fromSeq;
     this.next = null;
   }
 

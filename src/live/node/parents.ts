@@ -125,7 +125,7 @@ export class Parents {
       if (branch.former !== null && nowMs - branch.former.sinceMs > POLICY.parentLagMs) branch.leaveFormer();
       const found = branch.parent === null ? null : this.#better(branch, branch.parent, nowMs);
       if (found === null) continue;
-      branch.next = { peer: found, askedMs: nowMs };
+      branch.next = { peer: found, askedMs: nowMs, fromSeq: newest + 1 };
       // A parent that gets nothing itself leaves as much to catch up on as a missing one does.
       ask(branch.depth === UNFED ? orphans : movers, found, branch);
     }
