@@ -293,6 +293,35 @@ test("Children of a source keeps a place for a second where many lack a substrea
   assertEquals(asks(able), 0x01);
 });
 
+test("Children of a source gives up places of the newest children for lack of uplink, but those of only children last", () => {
+  const stage = new Stage({ role: "source", uplinkBytesPerS: 1.45 * BYTES_PER_S, random: seededRandom(1) });
+  publish(stage, 5);
+  const [first, second, below] = [1, 1, 1].map((share) => proven(stage, share * BYTES_PER_S));
+  stage.says(first!, { type: "subscribe", mask: 0x7f, from: 6 });
+  vouch(stage, below!, first!);
+  pass(stage, 100);
+  const [tried, last] = [4, 1].map((share) => proven(stage, share * BYTES_PER_S));
+  const children = [first!, second!, tried!, last!];
+  for (const [child, mask] of [[last!, 0x80], [second!, 0x01], [tried!, 0x06]] as const) {
+    stage.says(child, { type: "subscribe", mask, from: 6 });
+  }
+  const masks = () => children.map(({ peer }) => peer.childMask);
+  assertEquals(masks(), [0x7f, 0x01, 0x06, 0x80]);
+  let seq = 6;
+  for (const expected of [[0x7f, 0x01, 0, 0x80], [0x7f, 0, 0, 0x80]]) {
+    const before = stage.node.childCount;
+    // More than the line carries.
+    while (stage.node.childCount === before) {
+      assert(seq < 30, "it gives up nothing");
+      pass(stage, 400);
+      publish(stage, seq++);
+      for (const child of children) stage.echoes(child);
+      vouch(stage, below!, first!);
+    }
+    assertEquals(masks(), expected);
+  }
+});
+
 for (const hasBranch of [true, false]) {
   test(`LiveNode as source gives a newcomer older pieces ${hasBranch ? "after pushes to others" : "like pushes"} when the substreams had ${hasBranch ? "a" : "no"} branch`, () => {
     const stage = new Stage({ role: "source", uplinkBytesPerS: 2 * BYTES_PER_S / POLICY.sourceLoadLimit + 1 });

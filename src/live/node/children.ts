@@ -276,23 +276,40 @@ export class Children {
     const spare = carried - this.total * perSubstream;
     if (spare >= 0 || this.total === 0 || nowMs - this.#droppedMs < EXCESS_MS) return [];
     this.#droppedMs = nowMs;
-    let count = Math.ceil(-spare / perSubstream);
-    const dropped: [LivePeer, number][] = [];
-    // The newest children lose the least.
-    for (const peer of [...this.#view.peers].reverse()) {
-      let mask = 0;
-      for (let bit = 1; bit < 256 && count > 0; bit <<= 1) {
-        if ((peer.childMask & bit) === 0) continue;
-        mask |= bit;
-        count--;
-      }
-      if (mask === 0) continue;
+    const dropped = new Map<LivePeer, number>();
+    for (let count = Math.ceil(-spare / perSubstream); count > 0; count--) {
+      const [peer, bit] = this.#leastOwed();
       // What waits this long is shed: notice would only keep the other children waiting.
-      if (this.#uploader.pushDelayMs > POLICY.shedAfterMs) this.drop(peer, mask);
-      else this.#giveNotice(peer, mask, nowMs);
-      dropped.push([peer, mask]);
+      if (this.#uploader.pushDelayMs > POLICY.shedAfterMs) this.drop(peer, bit);
+      else this.#giveNotice(peer, bit, nowMs);
+      dropped.set(peer, (dropped.get(peer) ?? 0) | bit);
     }
-    return dropped;
+    return [...dropped];
+  }
+
+  /** The place to give up: of the newest child, but at a source that of an only child last, which has the whole tree below it. */
+  #leastOwed(): [LivePeer, number] {
+    let only: [LivePeer, number] | null = null;
+    for (const peer of [...this.#view.peers].reverse()) {
+      for (let substream = 0; substream < this.#view.substreams; substream++) {
+        const bit = 1 << substream;
+        if ((peer.childMask & bit) === 0) continue;
+        if (!this.#isOnlyChild(peer, substream)) return [peer, bit];
+        only ??= [peer, bit];
+      }
+    }
+    return only!;
+  }
+
+  /** True when a source has no other child of `substream` than `peer`, except on trial. */
+  #isOnlyChild(peer: LivePeer, substream: number): boolean {
+    const { atSource } = this;
+    if (atSource === null || atSource.isOnTrial(peer, substream)) return false;
+    for (const other of this.#view.peers) {
+      const isChild = (other.childMask & (1 << substream)) !== 0;
+      if (isChild && other !== peer && !atSource.isOnTrial(other, substream)) return false;
+    }
+    return true;
   }
 
   /** Subscriptions that the uplink carries. */
