@@ -90,6 +90,36 @@ test("SourcePlaces gives a place to a tried child once others are fed through it
   assertEquals([strong.peer.childMask, child.peer.childMask], [0x03, 0xfc]);
 });
 
+test("SourcePlaces has a child through which others have long been fed yield only to one that has passed on as long", () => {
+  const { stage, child, liar: strong } = crowded();
+  pass(stage, POLICY.provenMs);
+  stage.says(strong, { type: "subscribe", mask: 0x01, from: 6 });
+  vouch(stage, proven(stage, BYTES_PER_S), strong);
+  pass(stage, POLICY.provenMs - 200);
+  assertEquals([strong.peer.childMask, child.peer.childMask], [0x01, 0xff]);
+  pass(stage, 400);
+  assertEquals([strong.peer.childMask, child.peer.childMask], [0x01, 0xfe]);
+});
+
+test("SourcePlaces has the child that came last make room for a newcomer, though the other has less uplink", () => {
+  const stage = new Stage({
+    role: "source",
+    uplinkBytesPerS: 2 * BYTES_PER_S / POLICY.sourceLoadLimit + 1,
+    random: seededRandom(1),
+  });
+  publish(stage, 5);
+  const [first, below, strong, other] = [1, 1, 2, 1].map((share) => proven(stage, share * BYTES_PER_S));
+  stage.says(first!, { type: "subscribe", mask: 0xff, from: 6 });
+  vouch(stage, below!, first!);
+  pass(stage, POLICY.provenMs + 200);
+  stage.says(strong!, { type: "subscribe", mask: 0xff, from: 6 });
+  vouch(stage, other!, strong!);
+  pass(stage, 200);
+  const stronger = proven(stage, 4 * BYTES_PER_S);
+  stage.says(stronger, { type: "subscribe", mask: 0x01, from: 6 });
+  assertEquals([first, strong, stronger].map((one) => one!.peer.childMask), [0xff, 0xfe, 0x01]);
+});
+
 test("SourcePlaces does not believe a few who vouch for one child while many are fed through another", () => {
   const { stage, child, liar } = crowded();
   liar.peer.failedTrials = 1; // or its first vouchers would end the trial

@@ -192,7 +192,7 @@ export class SourcePlaces {
         else if (standing.vouchedSinceMs[substream] === Infinity) standing.vouchedSinceMs[substream] = nowMs;
         if ((standing.trialMask & bit) === 0) {
           hasLapsed ||= !isVouched && hadMs >= 0;
-        } else if (isVouched && (peer.failedTrials === 0 || hadMs >= POLICY.provenMs)) {
+        } else if (isVouched && this.#hasWon(peer, substream, nowMs)) {
           standing.trialMask &= ~bit;
           won.push([peer, substream, this.#weakest(substream, nowMs, peer)]);
         } else if (!isVouched && this.#isSettled(peer, substream, nowMs)) {
@@ -205,6 +205,20 @@ export class SourcePlaces {
       if (hasLapsed && this.#isIdle(peer, nowMs)) noteFailedTrial(peer, nowMs);
     }
     return { won, failed };
+  }
+
+  /** True when `peer`, through which others are fed, need not be on trial any longer. */
+  #hasWon(peer: LivePeer, substream: number, nowMs: number): boolean {
+    if (this.#isProven(peer, substream, nowMs)) return true;
+    const weakest = this.#weakest(substream, nowMs, peer);
+    return peer.failedTrials === 0 && (weakest === null || !this.#isProven(weakest, substream, nowMs));
+  }
+
+  /** True when others have been fed on `substream` through `peer` for long without a break. */
+  #isProven(peer: LivePeer, substream: number, nowMs: number): boolean {
+    const { vouchedMs, vouchedSinceMs } = this.#standing(peer);
+    return vouchedMs[substream]! - vouchedSinceMs[substream]! >= POLICY.provenMs &&
+      this.isVouched(peer, substream, nowMs);
   }
 
   /** Notes which tags the paths of neighbours show. */
@@ -300,14 +314,17 @@ export class SourcePlaces {
   }
 
   /**
-   * The child with the weakest claim to its place, without those on trial: unvouched before vouched, then by uplink.
+   * The child with the weakest claim to its place, without those on trial: unvouched ones, then those through whom others have
+   * not been fed for long, then by uplink. One that passes on by fits and starts would otherwise take the place of
+   * one that always has, and soon leave the whole tree without blocks.
    */
   #weakest(substream: number, nowMs: number, except: LivePeer | null = null): LivePeer | null {
     let found: LivePeer | null = null;
     let least = Infinity;
     for (const child of this.#childrenOf(substream)) {
       if (child === except || this.isOnTrial(child, substream)) continue;
-      const worth = this.#options.upOf(child) + (this.isVouched(child, substream, nowMs) ? 1e12 : 0);
+      const ranks = Number(this.isVouched(child, substream, nowMs)) + Number(this.#isProven(child, substream, nowMs));
+      const worth = this.#options.upOf(child) + 1e12 * ranks;
       if (worth < least) [found, least] = [child, worth];
     }
     return found;
