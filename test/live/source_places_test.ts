@@ -90,17 +90,6 @@ test("SourcePlaces gives a place to a tried child once others are fed through it
   assertEquals([strong.peer.childMask, child.peer.childMask], [0x03, 0xfc]);
 });
 
-test("SourcePlaces has a child through which others have long been fed yield only to one that has passed on as long", () => {
-  const { stage, child, liar: strong } = crowded();
-  pass(stage, POLICY.provenMs);
-  stage.says(strong, { type: "subscribe", mask: 0x01, from: 6 });
-  vouch(stage, proven(stage, BYTES_PER_S), strong);
-  pass(stage, POLICY.provenMs - 200);
-  assertEquals([strong.peer.childMask, child.peer.childMask], [0x01, 0xff]);
-  pass(stage, 400);
-  assertEquals([strong.peer.childMask, child.peer.childMask], [0x01, 0xfe]);
-});
-
 test("SourcePlaces has the child that came last make room for a newcomer, though the other has less uplink", () => {
   const stage = new Stage({
     role: "source",
@@ -162,16 +151,24 @@ for (
   });
 }
 
-test("SourcePlaces gives a place to a tried child that failed before once it has passed on for six seconds", () => {
-  const { stage, child, liar: strong } = crowded();
-  strong.peer.failedTrials = 1;
-  stage.says(strong, { type: "subscribe", mask: 0x01, from: 6 });
-  vouch(stage, proven(stage, BYTES_PER_S), strong);
-  pass(stage, POLICY.provenMs - 200);
-  assertEquals([strong.peer.childMask, child.peer.childMask], [0x01, 0xff]);
-  pass(stage, 400);
-  assertEquals([strong.peer.childMask, child.peer.childMask], [0x01, 0xfe]);
-});
+for (
+  const [what, failedTrials, fedMs] of [
+    ["that failed before", 1, 0],
+    ["in place of one through which others have long been fed", 0, POLICY.provenMs],
+  ] as const
+) {
+  test(`SourcePlaces gives a place to a tried child ${what} once it has passed on for six seconds`, () => {
+    const { stage, child, liar: strong } = crowded();
+    strong.peer.failedTrials = failedTrials;
+    pass(stage, fedMs);
+    stage.says(strong, { type: "subscribe", mask: 0x01, from: 6 });
+    vouch(stage, proven(stage, BYTES_PER_S), strong);
+    pass(stage, POLICY.provenMs - 200);
+    assertEquals([strong.peer.childMask, child.peer.childMask], [0x01, 0xff]);
+    pass(stage, 400);
+    assertEquals([strong.peer.childMask, child.peer.childMask], [0x01, 0xfe]);
+  });
+}
 
 test("SourcePlaces gives no place to a tried child that failed before and passes on by fits and starts", () => {
   const { stage, child, liar } = crowded();
