@@ -4,61 +4,9 @@ import type { LivePeer } from "../../src/live/node/live-peer.ts";
 import { UNFED } from "../../src/live/node/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import type { Neighbour } from "./support.ts";
-import { PIECE_BYTES, Stage } from "./support.ts";
+import { Stage } from "./support.ts";
 import { seededRandom } from "../simulation/event-queue.ts";
-import { GENUINE, simulatedHeader } from "../simulation/live-network.ts";
-
-/** Of `Stage`. */
-const BYTES_PER_S = 125_000;
-
-/** A source whose line carries eight places; one child has them all, `below` is fed through it, and a liar has just come. */
-function crowded(): { stage: Stage; child: Neighbour; liar: Neighbour; below: Neighbour } {
-  const stage = new Stage({
-    role: "source",
-    uplinkBytesPerS: BYTES_PER_S / POLICY.sourceLoadLimit + 1,
-    random: seededRandom(1),
-  });
-  publish(stage, 5);
-  const child = proven(stage, BYTES_PER_S, "child");
-  stage.says(child, { type: "subscribe", mask: 0xff, from: 6 });
-  const below = proven(stage, BYTES_PER_S);
-  vouch(stage, below, child);
-  stage.clock.advance(100);
-  stage.node.tick();
-  const liar = proven(stage, 40 * BYTES_PER_S);
-  return { stage, child, liar, below };
-}
-
-function proven(stage: Stage, upBytesPerS: number, host?: string): Neighbour {
-  const neighbour = stage.neighbour({ upBytesPerS, ...(host === undefined ? {} : { host }) });
-  neighbour.peer.deliveredBytes = 1;
-  return neighbour;
-}
-
-function publish(stage: Stage, seq: number): void {
-  const timestampMs = stage.clock.now();
-  const header = simulatedHeader({ seq, timestampMs, flags: 1, lengthBytes: PIECE_BYTES });
-  stage.node.publish({ header, data: GENUINE.subarray(0, PIECE_BYTES) });
-}
-
-/** `below` shows the path that the source reported to `child`: it is fed through that one. */
-function vouch(stage: Stage, below: Neighbour, child: Neighbour): void {
-  const { paths } = child.link.of("place").findLast(({ pathMask }) => pathMask === 0xff)!;
-  stage.says(below, placeOf(paths!));
-}
-
-function placeOf(paths: Uint32Array, upBytesPerS = BYTES_PER_S) {
-  const depths = new Uint8Array(8).fill(3);
-  return { type: "place", upBytesPerS, depths, bars: new Uint8Array(8), paths, pathMask: 0xff } as const;
-}
-
-/** Lets `ms` pass in ticks, in which `below` shows what it showed before. */
-function pass(stage: Stage, ms: number): void {
-  for (let left = ms; left > 0; left -= 100) {
-    stage.clock.advance(100);
-    stage.node.tick();
-  }
-}
+import { BYTES_PER_S, crowded, pass, placeOf, proven, publish, vouch } from "./source-stage.ts";
 
 test("SourcePlaces gives a newcomer two trials, whatever uplink it reports, while others are fed through the children", () => {
   const { stage, child, liar } = crowded();
@@ -118,7 +66,7 @@ test("SourcePlaces does not believe a few who vouch for one child while many are
   vouch(stage, accomplice, liar);
   const isVouched = () => {
     pass(stage, 100);
-    return stage.node.children.atSource!.isVouched(liar.peer, 0, stage.clock.monotonic());
+    return stage.node.children.atSource!.vouchers.isVouched(liar.peer, 0, stage.clock.monotonic());
   };
   assertEquals(isVouched(), false);
   vouch(stage, proven(stage, BYTES_PER_S), liar);
@@ -206,7 +154,7 @@ for (const isReached of [true, false]) {
     pass(stage, POLICY.settleMs + POLICY.vouchedMs + 200);
     vouch(stage, below, child);
     pass(stage, 100);
-    assertEquals(stage.node.children.atSource!.isVouched(child.peer, 0, stage.clock.monotonic()), isReached);
+    assertEquals(stage.node.children.atSource!.vouchers.isVouched(child.peer, 0, stage.clock.monotonic()), isReached);
   });
 }
 
@@ -279,12 +227,12 @@ for (const lack of [2, 3]) {
   test(`SourcePlaces ${lack === 3 ? "gives up" : "waits for"} a child through which nobody is fed any more while ${lack} of seven lack the substream`, () => {
     const { stage, child, below } = crowded();
     const all = [below, ...judgesOf(stage, child)];
-    const isVouched = () => stage.node.children.atSource!.isVouched(child.peer, 0, stage.clock.monotonic());
+    const isVouched = () => stage.node.children.atSource!.vouchers.isVouched(child.peer, 0, stage.clock.monotonic());
     assertEquals(isVouched(), true);
     all.forEach((judge, i) => stage.says(judge, i < lack ? lacking(child) : placeOf(new Uint32Array(32))));
     pass(stage, 100);
     assertEquals(isVouched(), lack === 2);
-    assertEquals(stage.node.children.atSource!.isVouched(child.peer, 1, stage.clock.monotonic()), true);
+    assertEquals(stage.node.children.atSource!.vouchers.isVouched(child.peer, 1, stage.clock.monotonic()), true);
   });
 }
 

@@ -150,7 +150,7 @@ export class Announcer {
 
   /** `place` as reported to `peer`: a source puts that neighbour's tag into the paths. */
   #placeFor(peer: LivePeer, place: Place): Place {
-    const tag = this.#children.atSource?.tagOf(peer) ?? null;
+    const tag = this.#children.atSource?.vouchers.tagOf(peer) ?? null;
     if (tag === null) return place;
     const paths = emptyPaths(this.#view.substreams);
     for (let substream = 0; substream < this.#view.substreams; substream++) extendPath(paths, null, substream, tag);

@@ -1,31 +1,15 @@
 /**
  * Which members keep a place next to the source. Uplinks and depths are only claims: one member with false claims that
  * passes nothing on would stop whole trees from there. So a place at the source is earned by passing on.
- * The source gives each neighbour a secret tag. Members that are fed through that neighbour carry the tag in the paths
- * that they report. A child keeps its place only if others show its tag. The child cannot forge that, because it does
- * not control the reports of members that it does not feed. Newcomers are tried beside the existing children, one
- * substream each, so that a liar costs nothing but the trial.
+ * A child keeps its place only if others are fed through it (`Vouchers`). Newcomers are tried beside the existing children,
+ * one substream each, so that a liar costs nothing but the trial.
  */
 import { noteFailedTrial } from "./conduct.ts";
 import { Census } from "./census.ts";
 import type { LivePeer } from "./live-peer.ts";
-import { isOnPath, type Mark, newTag, pathBits, UNFED } from "./place.ts";
+import { UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
-
-/** What the source knows about a neighbour. */
-interface Standing {
-  readonly tag: Mark;
-  /** Substream → monotonic ms at which another neighbour last showed its tag. */
-  readonly vouchedMs: Float64Array;
-  /** Substream → monotonic ms since when it has been vouched for without a break; `Infinity` when it is not. */
-  readonly vouchedSinceMs: Float64Array;
-  /** Substream → neighbours that show its tag now. */
-  readonly vouchers: Uint16Array;
-  /** Substreams on which they are enough, compared with those of other children. */
-  isSolidMask: number;
-  /** Substreams that it has on trial, beyond the regular places. */
-  trialMask: number;
-}
+import { Vouchers } from "./vouchers.ts";
 
 /** What the places at a source depend on. */
 export interface SourcePlacesOptions {
@@ -47,16 +31,15 @@ export type Entry = { readonly isTrial: true } | { readonly isTrial: false; read
 export class SourcePlaces {
   readonly #options: SourcePlacesOptions;
   readonly #census: Census;
-  readonly #standings = new WeakMap<LivePeer, Standing>();
+  /** Substreams that a neighbour has on trial, beyond the regular places: a mask. */
+  readonly #trialMasks = new WeakMap<LivePeer, number>();
+  /** What neighbours show of those that feed them. */
+  readonly vouchers: Vouchers;
 
   constructor(options: SourcePlacesOptions) {
     this.#options = options;
     this.#census = new Census(options.substreams);
-  }
-
-  /** The secret tag of `peer`, which goes into the paths that are reported to it. */
-  tagOf(peer: LivePeer): Mark {
-    return this.#standing(peer).tag;
+    this.vouchers = new Vouchers(options.substreams, options.random, this.#census);
   }
 
   /** True when many neighbours lack `substream`. */
@@ -80,37 +63,24 @@ export class SourcePlaces {
   /** True when others have been fed through `peer` for long, and it never failed. */
   #isHead(peer: LivePeer, nowMs: number): boolean {
     if (peer.failedTrials > 0 || this.#options.upOf(peer) < this.#options.leastUpBytesPerS()) return false;
-    return this.#standing(peer).vouchedSinceMs.some((ms) => nowMs - ms >= POLICY.provenMs);
-  }
-
-  /** True when others are fed on `substream` through `peer`. */
-  isVouched(peer: LivePeer, substream: number, nowMs: number): boolean {
-    return this.#isShown(peer, substream, nowMs) && (this.#standing(peer).isSolidMask & (1 << substream)) !== 0;
-  }
-
-  /** True when a neighbour showed its tag lately. */
-  #isShown(peer: LivePeer, substream: number, nowMs: number): boolean {
-    return nowMs - this.#standing(peer).vouchedMs[substream]! < POLICY.vouchedMs;
+    return this.vouchers.isHead(peer, nowMs);
   }
 
   /** True when a child had time enough to be of use; those through whom some are fed, but too few, have longer. */
   #isSettled(peer: LivePeer, substream: number, nowMs: number): boolean {
     const lastedMs = nowMs - peer.childSinceMs[substream]!;
-    return lastedMs >= (this.#isShown(peer, substream, nowMs) ? POLICY.longTrialMs : POLICY.trialMs);
+    return lastedMs >= (this.vouchers.isShown(peer, substream, nowMs) ? POLICY.longTrialMs : POLICY.trialMs);
   }
 
   /** True when `peer` has this place on trial. */
   isOnTrial(peer: LivePeer, substream: number): boolean {
-    return (this.#standing(peer).trialMask & (1 << substream)) !== 0;
+    return (this.#trialMask(peer) & (1 << substream)) !== 0;
   }
 
   /** `peer` lost or left the places of `mask`. */
   left(peer: LivePeer, mask: number): void {
-    const standing = this.#standing(peer);
-    standing.trialMask &= ~mask;
-    standing.vouchedSinceMs.forEach((_, substream, since) =>
-      (mask & (1 << substream)) !== 0 && (since[substream] = Infinity)
-    );
+    this.#trialMasks.set(peer, this.#trialMask(peer) & ~mask);
+    this.vouchers.left(peer, mask);
   }
 
   /** How `peer` can have a place on `substream`; null when it can't. */
@@ -169,7 +139,7 @@ export class SourcePlaces {
 
   /** `peer` has `substream` on trial now. */
   tried(peer: LivePeer, substream: number): void {
-    this.#standing(peer).trialMask |= 1 << substream;
+    this.#trialMasks.set(peer, this.#trialMask(peer) | (1 << substream));
   }
 
   /**
@@ -179,87 +149,37 @@ export class SourcePlaces {
   tick(nowMs: number): { won: [LivePeer, number, LivePeer | null][]; failed: [LivePeer, number][] } {
     const won: [LivePeer, number, LivePeer | null][] = [];
     const failed: [LivePeer, number][] = [];
-    this.#observe(nowMs);
-    for (const peer of this.#options.peers()) {
-      const standing = this.#standing(peer);
+    const { peers, substreams } = this.#options;
+    this.#census.take(peers(), nowMs);
+    this.vouchers.observe(peers, nowMs);
+    for (const peer of peers()) {
       let hasLapsed = false;
-      for (let substream = 0; substream < this.#options.substreams; substream++) {
+      for (let substream = 0; substream < substreams; substream++) {
         const bit = 1 << substream;
         if ((peer.childMask & bit) === 0) continue;
-        const hadMs = standing.vouchedMs[substream]! - standing.vouchedSinceMs[substream]!;
-        const isVouched = this.isVouched(peer, substream, nowMs);
-        if (!isVouched) standing.vouchedSinceMs[substream] = Infinity;
-        else if (standing.vouchedSinceMs[substream] === Infinity) standing.vouchedSinceMs[substream] = nowMs;
-        if ((standing.trialMask & bit) === 0) {
-          hasLapsed ||= !isVouched && hadMs >= 0;
-        } else if (isVouched && this.#hasWon(peer, substream, nowMs)) {
-          standing.trialMask &= ~bit;
+        const isOver = this.vouchers.follow(peer, substream, nowMs);
+        const isVouched = this.vouchers.isVouched(peer, substream, nowMs);
+        if (!this.isOnTrial(peer, substream)) hasLapsed ||= isOver;
+        else if (isVouched && this.#hasWon(peer, substream, nowMs)) {
+          this.#trialMasks.set(peer, this.#trialMask(peer) & ~bit);
           won.push([peer, substream, this.#weakest(substream, nowMs, peer)]);
         } else if (!isVouched && this.#isSettled(peer, substream, nowMs)) {
-          standing.trialMask &= ~bit;
+          this.#trialMasks.set(peer, this.#trialMask(peer) & ~bit);
           noteFailedTrial(peer, nowMs);
           failed.push([peer, substream]);
         }
       }
       // Others were fed through it, and no longer are: it is tried again, but later.
-      if (hasLapsed && this.#isIdle(peer, nowMs)) noteFailedTrial(peer, nowMs);
+      if (hasLapsed && this.vouchers.isIdle(peer, nowMs)) noteFailedTrial(peer, nowMs);
     }
     return { won, failed };
   }
 
   /** True when `peer`, through which others are fed, need not be on trial any longer. */
   #hasWon(peer: LivePeer, substream: number, nowMs: number): boolean {
-    if (this.#isProven(peer, substream, nowMs)) return true;
+    if (this.vouchers.isProven(peer, substream, nowMs)) return true;
     const weakest = this.#weakest(substream, nowMs, peer);
-    return peer.failedTrials === 0 && (weakest === null || !this.#isProven(weakest, substream, nowMs));
-  }
-
-  /** True when others have been fed on `substream` through `peer` for long without a break. */
-  #isProven(peer: LivePeer, substream: number, nowMs: number): boolean {
-    const { vouchedMs, vouchedSinceMs } = this.#standing(peer);
-    return vouchedMs[substream]! - vouchedSinceMs[substream]! >= POLICY.provenMs &&
-      this.isVouched(peer, substream, nowMs);
-  }
-
-  /** Notes which tags the paths of neighbours show. */
-  #observe(nowMs: number): void {
-    const { peers, substreams } = this.#options;
-    this.#census.take(peers(), nowMs);
-    const most = new Uint16Array(substreams);
-    for (const child of peers()) {
-      if (child.childMask === 0) continue;
-      const { tag, vouchedMs, vouchers } = this.#standing(child);
-      vouchers.fill(0);
-      for (const other of peers()) {
-        const { place } = other;
-        if (other === child || place === null) continue;
-        for (let substream = 0; substream < substreams; substream++) {
-          if ((child.childMask & (1 << substream)) === 0 || place.depths[substream] === UNFED) continue;
-          if (!this.#census.reaches(substream)) continue;
-          // A path filled with ones shows every tag.
-          if (!isOnPath(place.paths, substream, tag) || pathBits(place.paths, substream) > POLICY.pathBits) continue;
-          vouchedMs[substream] = nowMs;
-          most[substream] = Math.max(most[substream]!, ++vouchers[substream]!);
-        }
-      }
-      // Nobody is fed through it any more, and many lack the substream: it has stopped, and is not owed a moment's grace.
-      vouchers.forEach((count, substream) => {
-        if (count === 0 && this.#census.isLacked(substream)) vouchedMs[substream] = -Infinity;
-      });
-    }
-    // A group of liars can vouch for its own, but only as many as it is.
-    for (const child of peers()) {
-      const standing = this.#standing(child);
-      standing.isSolidMask = standing.vouchers.reduce(
-        (mask, count, substream) => mask | (count * POLICY.voucherShare < most[substream]! ? 0 : 1 << substream),
-        0,
-      );
-    }
-  }
-
-  /** True when nobody is fed through `peer` on any of its substreams. */
-  #isIdle(peer: LivePeer, nowMs: number): boolean {
-    return this.#standing(peer).vouchedMs.every((ms) => nowMs - ms >= POLICY.vouchedMs);
+    return peer.failedTrials === 0 && (weakest === null || !this.vouchers.isProven(weakest, substream, nowMs));
   }
 
   /**
@@ -271,7 +191,7 @@ export class SourcePlaces {
     let found: { child: LivePeer; leastUp: number } | null = null;
     const innocent = this.#innocent(substream, nowMs);
     for (const child of this.#childrenOf(substream)) {
-      if (child === innocent || this.isVouched(child, substream, nowMs)) continue;
+      if (child === innocent || this.vouchers.isVouched(child, substream, nowMs)) continue;
       const up = this.#options.upOf(child);
       const sinceMs = nowMs - child.childSinceMs[substream]!;
       const isSettled = this.#isSettled(child, substream, nowMs);
@@ -323,7 +243,8 @@ export class SourcePlaces {
     let least = Infinity;
     for (const child of this.#childrenOf(substream)) {
       if (child === except || this.isOnTrial(child, substream)) continue;
-      const ranks = Number(this.isVouched(child, substream, nowMs)) + Number(this.#isProven(child, substream, nowMs));
+      const ranks = Number(this.vouchers.isVouched(child, substream, nowMs)) +
+        Number(this.vouchers.isProven(child, substream, nowMs));
       const worth = this.#options.upOf(child) + 1e12 * ranks;
       if (worth < least) [found, least] = [child, worth];
     }
@@ -334,7 +255,7 @@ export class SourcePlaces {
   #unvouched(peer: LivePeer, nowMs: number): number {
     let count = 0;
     for (let substream = 0; substream < this.#options.substreams; substream++) {
-      if ((peer.childMask & (1 << substream)) !== 0 && !this.isVouched(peer, substream, nowMs)) count++;
+      if ((peer.childMask & (1 << substream)) !== 0 && !this.vouchers.isVouched(peer, substream, nowMs)) count++;
     }
     return count;
   }
@@ -342,14 +263,16 @@ export class SourcePlaces {
   /** Children on `substream` through which others are fed. */
   #vouchedCount(substream: number, nowMs: number): number {
     let count = 0;
-    for (const child of this.#childrenOf(substream)) if (this.isVouched(child, substream, nowMs)) count++;
+    for (const child of this.#childrenOf(substream)) {
+      if (this.vouchers.isVouched(child, substream, nowMs)) count++;
+    }
     return count;
   }
 
   get #trials(): number {
     let count = 0;
     for (const peer of this.#options.peers()) {
-      for (let mask = this.#standing(peer).trialMask; mask !== 0; mask &= mask - 1) count++;
+      for (let mask = this.#trialMask(peer); mask !== 0; mask &= mask - 1) count++;
     }
     return count;
   }
@@ -358,21 +281,7 @@ export class SourcePlaces {
     for (const peer of this.#options.peers()) if ((peer.childMask & (1 << substream)) !== 0) yield peer;
   }
 
-  #standing(peer: LivePeer): Standing {
-    let standing = this.#standings.get(peer);
-    if (standing === undefined) {
-      const vouchedMs = new Float64Array(this.#options.substreams).fill(-Infinity);
-      const vouchedSinceMs = new Float64Array(this.#options.substreams).fill(Infinity);
-      standing = {
-        tag: newTag(this.#options.random),
-        vouchedMs,
-        vouchedSinceMs,
-        vouchers: new Uint16Array(this.#options.substreams),
-        isSolidMask: 0xff,
-        trialMask: 0,
-      };
-      this.#standings.set(peer, standing);
-    }
-    return standing;
+  #trialMask(peer: LivePeer): number {
+    return this.#trialMasks.get(peer) ?? 0;
   }
 }
