@@ -57,6 +57,18 @@ test("SourcePlaces has the child that came last make room for a newcomer, though
   assertEquals([first, strong, stronger].map((one) => one!.peer.childMask), [0xff, 0xfe, 0x01]);
 });
 
+test("SourcePlaces tries a newcomer beside the only regular child while others are fed through one on trial, too", () => {
+  const { stage, child, liar } = crowded();
+  liar.peer.failedTrials = 1; // or its first vouchers would end the trial
+  stage.says(liar, { type: "subscribe", mask: 0x01, from: 6 });
+  vouch(stage, proven(stage, BYTES_PER_S), liar);
+  pass(stage, 200);
+  assertEquals(stage.node.children.atSource!.vouchers.isVouched(liar.peer, 0, stage.clock.monotonic()), true);
+  const strong = proven(stage, 4 * BYTES_PER_S);
+  stage.says(strong, { type: "subscribe", mask: 0x01, from: 6 });
+  assertEquals([child, liar, strong].map(({ peer }) => peer.childMask), [0xff, 0x01, 0x01]);
+});
+
 test("SourcePlaces does not believe a few who vouch for one child while many are fed through another", () => {
   const { stage, child, liar } = crowded();
   liar.peer.failedTrials = 1; // or its first vouchers would end the trial

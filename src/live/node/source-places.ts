@@ -260,11 +260,11 @@ export class SourcePlaces {
     return count;
   }
 
-  /** Children on `substream` through which others are fed. */
+  /** Children on `substream` through which others are fed, without those on trial, which may stop as soon as they have won. */
   #vouchedCount(substream: number, nowMs: number): number {
     let count = 0;
     for (const child of this.#childrenOf(substream)) {
-      if (this.vouchers.isVouched(child, substream, nowMs)) count++;
+      if (!this.isOnTrial(child, substream) && this.vouchers.isVouched(child, substream, nowMs)) count++;
     }
     return count;
   }
