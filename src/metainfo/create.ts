@@ -2,7 +2,7 @@
 import { encodeBencode } from "../bytes/bencode.ts";
 import { MillraceError } from "../errors.ts";
 import { parseInfo } from "./info.ts";
-import { MAX_PIECE_LENGTH_BYTES, PIECE_LENGTH_STEP_BYTES } from "./limits.ts";
+import { PIECE_LENGTH_STEP_BYTES } from "./limits.ts";
 import { encodeMetainfo } from "./transport-file.ts";
 import type { Metainfo } from "./types.ts";
 
@@ -37,6 +37,9 @@ export interface CreatedTransportFile {
 /** The number of pieces to aim for: 1,500 hashes are 30 KB, quick to get from a peer. */
 const TARGET_PIECES = 1500;
 
+/** The largest piece that we make, bytes: nothing of a piece can be played before all of it is here. */
+const LARGEST_MADE_BYTES = 16 * 1024 * 1024;
+
 /** Makes a transport file and reads it back as a check: throws `bad_transport_file` if it isn't valid. */
 export async function createTransportFile(contents: TransportFileContents): Promise<CreatedTransportFile> {
   const files = contents.files?.map((file) => ({
@@ -58,9 +61,8 @@ export async function createTransportFile(contents: TransportFileContents): Prom
 
 /** A piece length for `totalBytes`: a power of two from 16 KiB to 16 MiB that gives about 1,500 pieces or fewer. */
 export function choosePieceLength(totalBytes: number): number {
-  const largest = MAX_PIECE_LENGTH_BYTES / 4;
   let length = PIECE_LENGTH_STEP_BYTES;
-  while (length < largest && totalBytes / length > TARGET_PIECES) length *= 2;
+  while (length < LARGEST_MADE_BYTES && totalBytes / length > TARGET_PIECES) length *= 2;
   return length;
 }
 

@@ -2,8 +2,8 @@
 import { type BencodeDictionary, decodeBencode, integerWithin, isDictionary } from "../bytes/bencode.ts";
 import { toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
-import { decodeName, refusePathClashes, safeComponent, safePath } from "./file-path.ts";
-import { MAX_FILES, MAX_PIECE_LENGTH_BYTES, MAX_TRANSPORT_FILE_BYTES, PIECE_LENGTH_STEP_BYTES } from "./limits.ts";
+import { decodeName, distinctPaths, type FilePath, filePath } from "./file-path.ts";
+import { MAX_FILES, MAX_PIECE_LENGTH_BYTES, MAX_TRANSPORT_FILE_BYTES, MIN_PIECE_LENGTH_BYTES } from "./limits.ts";
 import type { Metainfo, MetainfoFile } from "./types.ts";
 
 /** The fields around `info` in a transport file, or those that came with a magnet link. */
@@ -58,7 +58,8 @@ export async function parseInfo(infoBytes: Uint8Array, extras: InfoExtras = {}):
   return {
     infohash,
     infohashHex: toHex(infohash),
-    name,
+    name: name.path,
+    ...(name.webPath === null ? {} : { webName: name.webPath }),
     pieceLengthBytes,
     pieceCount,
     totalBytes,
@@ -74,54 +75,57 @@ export async function parseInfo(infoBytes: Uint8Array, extras: InfoExtras = {}):
 }
 
 function readPieceLength(info: BencodeDictionary): number {
-  const length = integerWithin(info["piece length"], PIECE_LENGTH_STEP_BYTES, MAX_PIECE_LENGTH_BYTES);
-  if (length === null || length % PIECE_LENGTH_STEP_BYTES !== 0) {
-    throw bad(
-      `info["piece length"] must be a multiple of ${PIECE_LENGTH_STEP_BYTES} up to ${MAX_PIECE_LENGTH_BYTES} bytes`,
-    );
+  const length = integerWithin(info["piece length"], MIN_PIECE_LENGTH_BYTES, MAX_PIECE_LENGTH_BYTES);
+  if (length === null) {
+    throw bad(`info["piece length"] must be from ${MIN_PIECE_LENGTH_BYTES} to ${MAX_PIECE_LENGTH_BYTES} bytes`);
   }
   return length;
 }
 
-function readName(info: BencodeDictionary): string {
-  const bytes = info["name.utf-8"] ?? info["name"];
-  if (!(bytes instanceof Uint8Array)) throw bad("info.name is missing");
-  return safeComponent(decodeName(bytes));
+/** The first of `name.utf-8` and `name` that says something. */
+function readName(info: BencodeDictionary): FilePath {
+  const bytes = [info["name.utf-8"], info["name"]].find((value) => value instanceof Uint8Array && value.length > 0);
+  return filePath(bytes === undefined ? [] : [bytes as Uint8Array]);
 }
 
-function readFiles(info: BencodeDictionary, name: string): MetainfoFile[] {
+function readFiles(info: BencodeDictionary, name: FilePath): MetainfoFile[] {
   const list = info["files"];
   if (list === undefined) {
     const sizeBytes = integerWithin(info["length"], 0, Number.MAX_SAFE_INTEGER);
     if (sizeBytes === null) throw bad("info.length is missing or out of range");
-    return [{ index: 0, path: name, name, sizeBytes, offset: 0, padding: false }];
+    return [{ index: 0, path: name.path, name: name.path, sizeBytes, offset: 0, padding: false }];
   }
   if (!Array.isArray(list) || list.length === 0) throw bad("info.files is not a list of files");
   if (list.length > MAX_FILES) throw bad(`more than ${MAX_FILES} files`);
+  const entries = list.map(readEntry);
+  // Padding files of equal size share a name by convention; nobody reads them.
+  const paths = distinctPaths(entries.filter((entry) => !entry.padding).map((entry) => entry.path)).values();
   let offset = 0;
-  const files = list.map((entry: unknown, index): MetainfoFile => {
-    const file = readFile(entry, index, offset);
+  return entries.map(({ webPath, ...entry }, index): MetainfoFile => {
+    const path = entry.padding ? entry.path : paths.next().value!;
+    const file = { ...entry, index, path, name: path.slice(path.lastIndexOf("/") + 1), offset };
     offset += file.sizeBytes;
     if (!Number.isSafeInteger(offset)) throw bad("the files are too large together");
-    return file;
+    return webPath === null ? file : { ...file, webPath };
   });
-  // Padding files of equal size share a name by convention; nobody reads them.
-  refusePathClashes(files.filter((file) => !file.padding).map((file) => file.path));
-  return files;
 }
 
-function readFile(entry: unknown, index: number, offset: number): MetainfoFile {
+function readEntry(entry: unknown, index: number): FilePath & Pick<MetainfoFile, "sizeBytes" | "padding"> {
   if (!isDictionary(entry)) throw bad(`info.files[${index}] is not a dictionary`);
-  const parts = entry["path.utf-8"] ?? entry["path"];
-  if (!Array.isArray(parts) || !parts.every((part) => part instanceof Uint8Array)) {
-    throw bad(`info.files[${index}] has no path`);
-  }
-  const path = safePath(parts.map(decodeName));
+  const components = readComponents(entry["path.utf-8"]) ?? readComponents(entry["path"]);
+  if (components === null) throw bad(`info.files[${index}] has no path`);
+  const path = filePath(components);
   const attributes = entry["attr"] instanceof Uint8Array ? decodeName(entry["attr"]) : "";
   // A symlink (BEP 47) has no data of its own; it is never created on disk.
   const sizeBytes = attributes.includes("l") ? 0 : integerWithin(entry["length"], 0, Number.MAX_SAFE_INTEGER);
   if (sizeBytes === null) throw bad(`info.files[${index}].length is missing or out of range`);
-  const name = path.slice(path.lastIndexOf("/") + 1);
-  const padding = attributes.includes("p") || name.startsWith("_____padding_file_");
-  return { index, path, name, sizeBytes, offset, padding };
+  const padding = attributes.includes("p") || /(?:^|\/)_____padding_file_[^/]*$/.test(path.path);
+  return { ...path, sizeBytes, padding };
+}
+
+/** The components of a path; some creators write a single one as a string. Null when there is none. */
+function readComponents(value: unknown): Uint8Array[] | null {
+  if (value instanceof Uint8Array) return value.length > 0 ? [value] : null;
+  const isPath = Array.isArray(value) && value.length > 0 && value.every((part) => part instanceof Uint8Array);
+  return isPath ? value : null;
 }

@@ -3,14 +3,17 @@
 /** Largest transport file, bytes: 500,000 pieces need 10 MB. */
 export const MAX_TRANSPORT_FILE_BYTES = 16 * 1024 * 1024;
 
-/**
- * Smallest piece, bytes; every piece length must be a multiple of it. It is the block that peers request (BEP 52
- * requires this for hybrids; creators use powers of two from here on), so that no block ever spans two pieces.
- */
+/** The block that peers request (BEP 3), bytes, and the smallest piece that we make. */
 export const PIECE_LENGTH_STEP_BYTES = 16 * 1024;
 
-/** Largest piece, bytes: pieces are assembled and hashed in memory. Creators stop at 16 or 32 MiB. */
-export const MAX_PIECE_LENGTH_BYTES = 64 * 1024 * 1024;
+/** Smallest piece, bytes: old creators went down to this. */
+export const MIN_PIECE_LENGTH_BYTES = 1024;
+
+/**
+ * Largest piece, bytes: pieces are assembled and hashed in memory, and up to four at once are under way however large
+ * they are, 1 GiB of these. Some creators go up to it; nothing of a piece can be played before all of it is here.
+ */
+export const MAX_PIECE_LENGTH_BYTES = 256 * 1024 * 1024;
 
 /** Most files; the largest honest torrents have some tens of thousands. */
 export const MAX_FILES = 100_000;

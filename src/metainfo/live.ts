@@ -2,7 +2,7 @@
 import { type BencodeDictionary, decodeBencode, encodeBencode, integerWithin, isDictionary } from "../bytes/bencode.ts";
 import { toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
-import { decodeName, safeComponent } from "./file-path.ts";
+import { decodeName, safeName } from "./file-path.ts";
 import { type InfoExtras, infohashOf, parseInfo } from "./info.ts";
 import { PIECE_LENGTH_STEP_BYTES } from "./limits.ts";
 import { encodeMetainfo, isLiveTransportFile, parseTransportFile, splitTransportFile } from "./transport-file.ts";
@@ -120,7 +120,7 @@ export async function parseLiveInfo(
   return {
     infohash,
     infohashHex: toHex(infohash),
-    name: safeComponent(decodeName(info["name"])),
+    name: safeName(decodeName(info["name"])),
     pieceLengthBytes: readPieceLength(info),
     bytesPerS: need(integerWithin(live["br"], 1, MAX_LIVE_BYTES_PER_S), "info.live.br"),
     publicKey: publicKey.slice(),

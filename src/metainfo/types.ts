@@ -8,6 +8,8 @@ export interface MetainfoFile {
   readonly path: string;
   /** Last component of `path`. */
   readonly name: string;
+  /** The torrent's own path, percent-encoded, when `path` is not that: what a web seed (BEP 19) is asked for. */
+  readonly webPath?: string;
   readonly sizeBytes: number;
   /** Offset of the first byte in the torrent's byte space. */
   readonly offset: number;
@@ -20,6 +22,9 @@ export interface Metainfo {
   readonly infohash: Uint8Array;
   readonly infohashHex: string;
   readonly name: string;
+  /** The torrent's own name, percent-encoded, when `name` is not that. */
+  readonly webName?: string;
+  /** From 1 KiB to 256 MiB. Where it is no multiple of 16 KiB, the last block of every piece is shorter. */
   readonly pieceLengthBytes: number;
   readonly pieceCount: number;
   readonly totalBytes: number;

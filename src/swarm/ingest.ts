@@ -17,6 +17,9 @@ const ASSEMBLY_LIMIT_BYTES = 64 * 1024 * 1024;
 /** Unfinished pieces that are always allowed, whatever their size. */
 const MIN_ASSEMBLIES = 4;
 
+/** Bytes that pieces which readers wait for may take beyond those: four of the largest pieces, more of the usual ones. */
+const WANTED_LIMIT_BYTES = 1024 * 1024 * 1024;
+
 interface Delivery {
   readonly assembly: Assembly | null;
   readonly piece: number;
@@ -195,7 +198,10 @@ export class Ingest {
       for (const a of this.#assemblies.values()) {
         if (!this.#parts.scheduler.wanted(a.piece) && (victim === null || a.touchedMs < victim.touchedMs)) victim = a;
       }
-      if (victim === null) return this.#parts.scheduler.wanted(piece) && this.#assemblies.size < 4 * MIN_ASSEMBLIES;
+      if (victim === null) {
+        const fits = this.#assemblies.size < 4 * MIN_ASSEMBLIES && this.#bytes + bytes <= WANTED_LIMIT_BYTES;
+        return fits && this.#parts.scheduler.wanted(piece);
+      }
       this.#discard(victim);
     }
     return true;

@@ -2,8 +2,8 @@
 import { test } from "node:test";
 import { assertLess } from "@std/assert";
 import { aria2, libtorrent, makeHybridTorrent, transmission } from "./peers/clients.ts";
-import { type Content, withContent } from "./peers/content.ts";
-import { allOf, learnPeer, playAll, startPlayback, withPlayer } from "./peers/ours.ts";
+import { assertFetched, type Content, withContent } from "./peers/content.ts";
+import { allOf, learnPeer, playAll, startPlayback, withOurSeeder, withPlayer } from "./peers/ours.ts";
 
 /**
  * Share of a content that may come twice. A reader of a range that leaves has the blocks ahead of it cancelled; those that
@@ -29,6 +29,22 @@ test("plays a hybrid torrent that libtorrent made and seeds", async () => {
     await playsByMagnet(content, seeder.peer);
   });
 });
+
+for (const pieceLengthBytes of [8192, 25_344]) {
+  test(`plays pieces of ${pieceLengthBytes} bytes that libtorrent seeds, and libtorrent fetches them from us`, async () => {
+    await withContent({ filmMib: 2, pieceLengthBytes }, async (content, cleanup) => {
+      const seeder = await libtorrent(content, { mode: "seed" });
+      cleanup(() => seeder.stop());
+      await playsByMagnet(content, seeder.peer);
+      await withOurSeeder(content, {}, async (ours) => {
+        const fetcher = await libtorrent(content, { mode: "fetch", peers: [ours.peer] });
+        cleanup(() => fetcher.stop());
+        await fetcher.done();
+        await assertFetched(content, fetcher.directory);
+      });
+    });
+  });
+}
 
 test("plays from libtorrent that takes encrypted connections only", async () => {
   await withContent({}, async (content, cleanup) => {

@@ -37,6 +37,26 @@ test("TorrentSwarm downloads everything from one seeder", async () => {
   });
 });
 
+for (const pieceLength of [1024, 8192, 25_344, 100_000, 270_544, 700_001]) {
+  test(`TorrentSwarm downloads and seeds pieces of ${pieceLength} bytes`, async () => {
+    const torrent = await makeTorrent({ bytes: 700_001, pieceLength, files: [300_000, 1, 400_000] });
+    await Lab.run(async (lab) => {
+      const seeder = await lab.seeder(torrent);
+      const leecher = await lab.node();
+      const { swarm } = leecher.join({ metainfo: torrent.metainfo });
+      await swarm.metadata(soon());
+      swarm.addPeer(seeder.address);
+      const reader = swarm.openReader(2);
+      const part = torrent.data.slice(300_001 + 111_111, 300_001 + 333_333);
+      assertEquals(await reader.read(111_111, 222_222, { signal: soon() }), part);
+      swarm.setDownloadAll(true);
+      await swarm.completed(soon());
+      assertEquals(await reader.read(0, 400_000, { signal: soon() }), torrent.data.slice(300_001));
+      assertEquals(swarm.status().wastedBytes, 0);
+    });
+  });
+}
+
 for (const encryption of ["off", "accept", "prefer"] as const) {
   test(`TorrentSwarm joins by magnet and reads when encryption is "${encryption}"`, async () => {
     const torrent = await makeTorrent({ bytes: 500_000, pieceLength: 32768 });

@@ -40,6 +40,7 @@ export async function makeContent(
   options: {
     filmMib?: number;
     webSeeds?: readonly string[];
+    pieceLengthBytes?: number;
     makeTorrent?: (source: string, target: string) => Promise<void>;
   } = {},
 ): Promise<Content> {
@@ -54,7 +55,7 @@ export async function makeContent(
     for (const file of files) await writeFile(join(directory, PACK, file.path), file.bytes);
     const torrentPath = join(directory, "pack.torrent");
     if (options.makeTorrent === undefined) {
-      await writeFile(torrentPath, await ourTorrent(files, options.webSeeds ?? []));
+      await writeFile(torrentPath, await ourTorrent(files, options));
     } else await options.makeTorrent(join(directory, PACK), torrentPath);
     const transportFile = new Uint8Array(await readFile(torrentPath));
     const metainfo = await parseTransportFile(transportFile);
@@ -106,9 +107,12 @@ function withFreeBox(clip: Uint8Array, boxBytes: number): Uint8Array<ArrayBuffer
   return all;
 }
 
-async function ourTorrent(files: readonly ContentFile[], webSeeds: readonly string[]): Promise<Uint8Array> {
+async function ourTorrent(
+  files: readonly ContentFile[],
+  options: { webSeeds?: readonly string[]; pieceLengthBytes?: number },
+): Promise<Uint8Array> {
   const all = Buffer.concat(files.map((file) => file.bytes));
-  const pieceLengthBytes = choosePieceLength(all.length);
+  const { webSeeds = [], pieceLengthBytes = choosePieceLength(all.length) } = options;
   const read = (offset: number, length: number) => Promise.resolve(all.subarray(offset, offset + length));
   const pieceHashes = await hashPieces(all.length, pieceLengthBytes, read);
   const { bytes } = await createTransportFile({
