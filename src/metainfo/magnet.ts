@@ -1,5 +1,6 @@
 /** Magnet links (BEP 9, BEP 53) and infohashes as people write them. */
 import { fromHex, toHex } from "../bytes/hex.ts";
+import { percentDecoded } from "../bytes/percent.ts";
 import { MillraceError } from "../errors.ts";
 import { MAX_COMPONENT_BYTES, MAX_MAGNET_LENGTH, MAX_URLS } from "./limits.ts";
 import { isTracker, isWebSeed } from "./transport-file.ts";
@@ -7,6 +8,13 @@ import type { Magnet } from "./types.ts";
 
 /** Most files that `so` may select. Repeats count too, or overlapping ranges would take long to expand. */
 const MAX_SELECTED = 10_000;
+
+/** Most transport files asked for: each costs a connection before anything plays. */
+const MAX_SOURCES = 8;
+
+/** Most unread fields named, and the length of each, characters: enough to see what is wrong with a link. */
+const MAX_UNREAD = 20;
+const MAX_UNREAD_CHARS = 200;
 
 const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const BTIH = /^urn:btih:/i;
@@ -36,43 +44,82 @@ function fromBase32(text: string): Uint8Array {
 }
 
 /**
- * Reads a magnet link: `xt` (btih, hexadecimal or base32), `dn`, `tr`, `ws`, `x.pe`, `so`; `tr.1` counts as `tr`.
- * Unusable addresses are left out. Throws `invalid_argument`.
+ * Reads a magnet link: `xt` (btih, hexadecimal or base32), `dn`, `tr`, `ws`, `x.pe`, `so`, `xs`, `as`; `tr.1` counts as
+ * `tr`. Links are read as they were copied: `&amp;` from a feed's source, percent-encoded twice, several addresses in
+ * one field. Addresses that cannot be used are named in `unread`. Throws `invalid_argument`.
  */
 export function parseMagnet(uri: string): Magnet {
   const invalid = (reason: string) => new MillraceError("invalid_argument", `invalid magnet link: ${reason}`);
   if (uri.length > MAX_MAGNET_LENGTH) throw invalid(`longer than ${MAX_MAGNET_LENGTH} characters`);
   const text = uri.trim();
-  if (!/^magnet:\?/i.test(text)) throw invalid("it does not begin with magnet:?");
-  const values = new Map<string, string[]>();
-  for (const [key, value] of new URLSearchParams(text.slice("magnet:?".length))) {
-    const name = key.toLowerCase().replace(/\.\d+$/, "");
-    const known = values.get(name);
-    if (known === undefined) values.set(name, [value.trim()]);
-    else known.push(value.trim());
-  }
-  const all = (key: string) => values.get(key) ?? [];
+  const query = /^magnet:\/{0,2}\?/i.test(text) ? text : /^magnet:%3f/i.test(text) ? percentDecoded(text) : null;
+  if (query === null) throw invalid("it does not begin with magnet:?");
+  const fields = new Fields(query.slice(query.indexOf("?") + 1).replaceAll(/&amp;/gi, "&"));
 
-  const topic = all("xt").find((xt) => BTIH.test(xt));
+  const topics = fields.all("xt").map((topic) => topic.replaceAll(/\s/g, ""));
+  const topic = topics.find((xt) => BTIH.test(xt));
   if (topic === undefined) {
-    const onlyV2 = all("xt").some((xt) => /^urn:btmh:/i.test(xt));
+    const onlyV2 = topics.some((xt) => /^urn:btmh:/i.test(xt));
     throw invalid(onlyV2 ? "torrents of version 2 only are not supported" : "it has no xt=urn:btih:…");
   }
   const infohash = parseInfohash(topic.replace(BTIH, ""));
-  const name = all("dn").find((dn) => dn !== "") ?? null;
+  const name = fields.all("dn").find((dn) => dn !== "") ?? null;
   return {
     infohash,
     infohashHex: toHex(infohash),
     name: name === null ? null : name.slice(0, MAX_COMPONENT_BYTES),
-    trackers: distinct(all("tr").filter(isTracker)),
-    peers: distinct(all("x.pe").map(normalisePeer).filter((peer) => peer !== null)),
-    webSeeds: distinct(all("ws").filter(isWebSeed)),
-    selectOnly: readSelection(all("so")),
+    trackers: fields.addresses("tr", (url) => isTracker(url) ? url : null),
+    peers: fields.addresses("x.pe", normalisePeer),
+    webSeeds: fields.addresses("ws", (url) => isWebSeed(url) ? url : null),
+    sources: [...fields.addresses("xs", readSource), ...fields.addresses("as", readSource)].slice(0, MAX_SOURCES),
+    selectOnly: readSelection(fields.all("so")),
+    unread: fields.unread,
   };
 }
 
-function distinct(values: readonly string[]): string[] {
-  return [...new Set(values)].slice(0, MAX_URLS);
+/** The fields of a link, and which of their addresses could not be read. */
+class Fields {
+  /** `key=value` of addresses that cannot be used. */
+  readonly unread: string[] = [];
+  readonly #values = new Map<string, string[]>();
+
+  constructor(query: string) {
+    for (const [key, value] of new URLSearchParams(query)) {
+      const name = key.toLowerCase().replace(/\.\d+$/, "");
+      const known = this.#values.get(name);
+      if (known === undefined) this.#values.set(name, [value.trim()]);
+      else known.push(value.trim());
+    }
+  }
+
+  all(key: string): readonly string[] {
+    return this.#values.get(key) ?? [];
+  }
+
+  /** The usable addresses of a field, each once, at most 100. `read` returns null for what it can't use. */
+  addresses(key: string, read: (text: string) => string | null): string[] {
+    const found = new Set<string>();
+    for (const value of this.all(key)) {
+      if (value === "") continue;
+      for (const text of oneByOne(value)) {
+        const address = read(text) ?? read(percentDecoded(text));
+        if (address !== null) found.add(address);
+        else if (this.unread.length < MAX_UNREAD) this.unread.push(`${key}=${text}`.slice(0, MAX_UNREAD_CHARS));
+      }
+    }
+    return [...found].slice(0, MAX_URLS);
+  }
+}
+
+/** The addresses in one field: some pages put several there, separated by commas or blanks, or by nothing. */
+function oneByOne(value: string): string[] {
+  const text = /^[a-z]+%3a/i.test(value) ? percentDecoded(value) : value;
+  return text.split(/[\s,;|]{1,4}(?=[a-z][a-z0-9+]{1,5}:\/\/)|(?<=\/announce)(?=[a-z]{3,5}:\/\/)/i);
+}
+
+/** The address of the torrent's transport file; other exact sources (`urn:btpk:`, `dchub:`) name other networks. */
+function readSource(text: string): string | null {
+  return isWebSeed(text) ? text : null;
 }
 
 /** `host:port` with IPv6 in brackets; null when it cannot be repaired to that form. */

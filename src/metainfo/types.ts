@@ -57,6 +57,10 @@ export interface Magnet {
   /** `x.pe`: peers, `host:port`. */
   readonly peers: readonly string[];
   readonly webSeeds: readonly string[];
+  /** `xs` and `as`: http addresses of the transport file. */
+  readonly sources?: readonly string[];
+  /** Fields that hold no usable address, `tr=…`. */
+  readonly unread?: readonly string[];
   /** `so`: file indexes to select, null when absent. */
   readonly selectOnly: readonly number[] | null;
 }

@@ -25,7 +25,7 @@ test("parseMagnet() reads every part", () => {
   const magnet = parseMagnet(
     `magnet:?xt=urn:btmh:1220aa&xt=urn:btih:${BASE32}&dn=Big%20Buck+Bunny&tr=udp%3A%2F%2Ft.test%3A1337&tr.1=http://u.test/a` +
       "&tr=javascript:1&x.pe=10.0.0.1:6881&x.pe=[2001:DB8::1]:51413&x.pe=fe80::1:99&x.pe=host.test:1&x.pe=bad&x.pe=a:70000" +
-      "&ws=https://seed.test/f&so=0,2,4-6,nonsense,9-7",
+      "&ws=https://seed.test/f&so=0,2,4-6,nonsense,9-7&xs=urn:btpk:aa&xs=http://a.test/f.torrent&as=https://b.test/f",
   );
   assertEquals(magnet, {
     infohash: parseInfohash(HEX),
@@ -34,8 +34,39 @@ test("parseMagnet() reads every part", () => {
     trackers: ["udp://t.test:1337", "http://u.test/a"],
     peers: ["10.0.0.1:6881", "[2001:db8::1]:51413", "[fe80::1]:99", "host.test:1"],
     webSeeds: ["https://seed.test/f"],
+    sources: ["http://a.test/f.torrent", "https://b.test/f"],
     selectOnly: [0, 2, 4, 5, 6],
+    unread: ["tr=javascript:1", "x.pe=bad", "x.pe=a:70000", "xs=urn:btpk:aa"],
   });
+});
+
+test("parseMagnet() reads links as they were copied", () => {
+  const http = "http://a.test/announce?x=1&y=2";
+  const udp = "udp://b.test:1337/announce";
+  const twice = (text: string) => encodeURIComponent(encodeURIComponent(text));
+  const link = `magnet:?xt=urn:btih:${HEX}&tr=${encodeURIComponent(http)}&tr=${encodeURIComponent(udp)}`;
+  const forms = [
+    link,
+    link.replaceAll("&", "&amp;"),
+    link.replace("magnet:?", "magnet://?"),
+    `magnet:${encodeURIComponent(link.slice("magnet:".length))}`,
+    `magnet:?xt=urn:btih:${HEX.slice(0, 20)}%0A${HEX.slice(20)}&tr=${encodeURIComponent(`${http} ${udp}`)}`,
+    `magnet:?xt=urn:btih:${HEX}&tr=${twice(http)}&tr=${twice(udp)}`,
+    ...[",", "\n", ", ", "; "].map((between) =>
+      `magnet:?xt=urn:btih:${HEX}&tr=${encodeURIComponent(http + between + udp)}`
+    ),
+  ];
+  for (const form of forms) {
+    const magnet = parseMagnet(form);
+    assertEquals([magnet.infohashHex, magnet.trackers, magnet.unread], [HEX, [http, udp], []], form);
+  }
+  const joined = parseMagnet(`magnet:?xt=urn:btih:${HEX}&tr=http://a.test/announceudp://b.test:1/announce`);
+  assertEquals(joined.trackers, ["http://a.test/announce", "udp://b.test:1/announce"]);
+});
+
+test("parseMagnet() keeps an address that holds another", () => {
+  const address = "http://a.test/?of=http://b.test/announce,c";
+  assertEquals(parseMagnet(`magnet:?xt=urn:btih:${HEX}&tr=${address}`).trackers, [address]);
 });
 
 test("parseMagnet() leaves absent parts empty", () => {
