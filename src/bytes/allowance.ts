@@ -21,6 +21,11 @@ export class Allowance {
     this.#left += units;
   }
 
+  /** Adds `units` for what was asked for, without raising the amount that can be saved up. */
+  grant(units: number): void {
+    this.#left += units;
+  }
+
   /** Takes `units`; false, taking nothing, when there are too few. `nowMs` is called only when the time matters. */
   take(units: number, nowMs: () => number): boolean {
     if (this.#left < units) {

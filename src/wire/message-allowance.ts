@@ -85,6 +85,11 @@ export class MessageAllowance {
     this.#pieceCount = Math.max(this.#pieceCount, count);
   }
 
+  /** We asked for an extended message of this length: its units are free. */
+  expect(lengthBytes: number): void {
+    this.#allowance.grant(GATHERED_UNITS + Math.ceil(lengthBytes / EXTENDED_BYTES_PER_UNIT));
+  }
+
   /** Throws `protocol_violation` when the peer has sent more than any client does. */
   spend(units: number): void {
     if (this.#allowance.take(units, this.#nowMs)) return;

@@ -22,6 +22,9 @@ import { hex20 } from "./peer-id.ts";
 /** Size of a metadata piece, except the last (BEP 9). */
 const METADATA_PIECE_BYTES = 16384;
 
+/** What stands before a piece in its message: the ids and the dictionary, bytes. */
+const MESSAGE_HEAD_BYTES = 64;
+
 /** BEP 9 `msg_type`. */
 const REQUEST = 0;
 const DATA = 1;
@@ -33,6 +36,8 @@ export interface MetadataHost {
   readonly infohashHex: string;
   /** Bytes queued for the peer. */
   bufferedBytes(): number;
+  /** An extended message of this length was asked for. */
+  asked(lengthBytes: number): void;
   received(infoBytes: Uint8Array): void;
   failed(error: MillraceError): void;
 }
@@ -174,6 +179,7 @@ export class MetadataExchange extends Base {
   #refill(): void {
     while (this.#outstanding.size < METADATA_REQUESTS && this.#next < this.#pieces) {
       this.#outstanding.add(this.#next);
+      this.#host.asked(METADATA_PIECE_BYTES + MESSAGE_HEAD_BYTES);
       this._request(this.#next++);
     }
     this.#timer?.cancel();

@@ -301,6 +301,7 @@ export class WireLink implements PeerLink {
         clock,
         infohashHex: hex20(settings.infohash),
         bufferedBytes: () => this.bufferedBytes,
+        asked: (lengthBytes) => this.#allowance.expect(lengthBytes),
         received: (infoBytes) => this.#later(() => handlers.metadata(infoBytes)),
         failed: (error) => this.#later(() => handlers.metadataFailed(error)),
       });

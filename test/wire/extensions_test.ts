@@ -28,7 +28,7 @@ async function metadataPair(infohash: Uint8Array, hex: string, options: JoinOpti
   });
 }
 
-for (const size of [1, 16384, 16385, 1_500_000]) {
+for (const size of [1, 16384, 16385, 1_500_000, 8 << 20]) {
   test(`fetchMetadata() fetches ${size} bytes that setMetadata() serves`, async () => {
     const { bytes, infohash, hex } = await info(size);
     const { client, server, atClient, clock } = await metadataPair(infohash, hex);
