@@ -23,6 +23,12 @@ const TRANSPORT_BOUNDS: CacheBounds = {
   maxMemoryBytes: 64 * 1024 * 1024,
 };
 
+/**
+ * Transport files kept decoded, bytes on disk: dozens of usual ones. One of 95,000 files takes a second to decode and
+ * some ten times its size of memory.
+ */
+const MAX_READ_BYTES = 8 * 1024 * 1024;
+
 /** How files of one kind are read and written. */
 export interface TransportCodec<T> {
   /** Throws `bad_transport_file`. */
@@ -114,6 +120,9 @@ class DiskCache<T extends Identified> implements TransportCache<T> {
   readonly #log: Logger;
   readonly #codec: TransportCodec<T>;
   readonly #bounds: CacheBounds;
+  /** Files that are being read (`bytes` 0) or were read last: several calls about one torrent come together. */
+  readonly #read = new Map<string, { readonly file: Promise<T | null>; bytes: number }>();
+  #readBytes = 0;
   /** Most bytes and files in the directory; null until it was read. */
   #kept: { readonly files: number; readonly bytes: number } | null = null;
   /** Files that are being written. */
@@ -128,18 +137,49 @@ class DiskCache<T extends Identified> implements TransportCache<T> {
     this.#bounds = bounds;
   }
 
-  async byInfohash(infohashHex: string): Promise<T | null> {
+  byInfohash(infohashHex: string): Promise<T | null> {
+    const known = this.#read.get(infohashHex);
+    if (known !== undefined) {
+      // The one used last is forgotten last.
+      this.#read.delete(infohashHex);
+      this.#read.set(infohashHex, known);
+      return known.file;
+    }
+    const reading = { file: this.#readFile(infohashHex), bytes: 0 };
+    this.#read.set(infohashHex, reading);
+    return reading.file;
+  }
+
+  async #readFile(infohashHex: string): Promise<T | null> {
     try {
       const bytes = await this.#files.readFile(`${this.#directory}/${infohashHex}.torrent`, {
         maxBytes: MAX_TRANSPORT_FILE_BYTES,
       });
       const metainfo = await this.#codec.parse(bytes);
-      return metainfo.infohashHex === infohashHex ? metainfo : null;
+      if (metainfo.infohashHex === infohashHex) {
+        this.#remember(infohashHex, bytes.length);
+        return metainfo;
+      }
     } catch (error) {
       if (!hasCode(error, "not_found")) {
         this.#log.log("warn", "a kept transport file is unreadable", { infohash: infohashHex });
       }
-      return null;
+    }
+    this.#read.delete(infohashHex);
+    return null;
+  }
+
+  /** Counts a file that was read, and forgets those used longest ago above the limit. */
+  #remember(infohashHex: string, bytes: number): void {
+    const reading = this.#read.get(infohashHex);
+    if (reading === undefined) return;
+    reading.bytes = bytes;
+    this.#readBytes += bytes;
+    for (const [oldest, file] of this.#read) {
+      if (this.#readBytes <= MAX_READ_BYTES || this.#read.size === 1) break;
+      if (file.bytes === 0) continue;
+      this.#read.delete(oldest);
+      this.#readBytes -= file.bytes;
     }
   }
 

@@ -1,6 +1,7 @@
 /** The `info` dictionary of a VOD torrent (BEP 3, BEP 27, BEP 47), read defensively. */
-import { type BencodeDictionary, decodeBencode, integerWithin, isDictionary } from "../bytes/bencode.ts";
+import { type BencodeDictionary, decodeBencodeInTurns, integerWithin, isDictionary } from "../bytes/bencode.ts";
 import { toHex } from "../bytes/hex.ts";
+import { isTurnDue, nextTurn } from "../bytes/turn.ts";
 import { MillraceError } from "../errors.ts";
 import { decodeName, distinctPaths, type FilePath, filePath } from "./file-path.ts";
 import { MAX_FILES, MAX_PIECE_LENGTH_BYTES, MAX_TRANSPORT_FILE_BYTES, MIN_PIECE_LENGTH_BYTES } from "./limits.ts";
@@ -15,6 +16,9 @@ export interface InfoExtras {
 
 const HASH_BYTES = 20;
 
+/** Files read between two chances for a turn: about a millisecond. */
+const FILES_PER_STEP = 256;
+
 function bad(reason: string): MillraceError {
   return new MillraceError("bad_transport_file", `bad transport file: ${reason}`);
 }
@@ -26,14 +30,25 @@ export async function infohashOf(infoBytes: Uint8Array): Promise<Uint8Array> {
 
 /**
  * Reads the bencoded `info` as received (ut_metadata, or a slice of a transport file). The infohash is computed from
- * these exact bytes, so a peer's metadata is checked by comparing it. Throws `bad_transport_file`, or `too_large` above
- * 16 MiB.
+ * these exact bytes, so a peer's metadata is checked by comparing it. Rejects with `bad_transport_file`, or `too_large`
+ * above 16 MiB.
  */
 export async function parseInfo(infoBytes: Uint8Array, extras: InfoExtras = {}): Promise<Metainfo> {
+  return await metainfoOf(await decodeInfo(infoBytes), infoBytes, extras);
+}
+
+/** Decodes a bencoded `info`, in turns if it is large. Rejects as `parseInfo`. */
+export async function decodeInfo(infoBytes: Uint8Array): Promise<unknown> {
   if (infoBytes.length > MAX_TRANSPORT_FILE_BYTES) {
     throw new MillraceError("too_large", `metadata above ${MAX_TRANSPORT_FILE_BYTES} bytes is not accepted`);
   }
-  const info = decodeBencode(infoBytes, { errorCode: "bad_transport_file" });
+  const { end, value } = await decodeBencodeInTurns(infoBytes, { errorCode: "bad_transport_file" });
+  if (end !== infoBytes.length) throw bad(`${infoBytes.length - end} bytes follow info`);
+  return value;
+}
+
+/** `parseInfo` of an `info` that was decoded from `infoBytes` before. */
+export async function metainfoOf(info: unknown, infoBytes: Uint8Array, extras: InfoExtras = {}): Promise<Metainfo> {
   if (!isDictionary(info)) throw bad("info is not a dictionary");
   if (isDictionary(info["live"])) throw bad("it describes a live broadcast, not files");
 
@@ -44,7 +59,7 @@ export async function parseInfo(infoBytes: Uint8Array, extras: InfoExtras = {}):
   }
   if (hashes.length === 0 || hashes.length % HASH_BYTES !== 0) throw bad("info.pieces is not a list of SHA-1 hashes");
   const name = readName(info);
-  const files = readFiles(info, name);
+  const files = await readFiles(info, name);
   const last = files[files.length - 1]!;
   const totalBytes = last.offset + last.sizeBytes;
   if (totalBytes === 0) throw bad("it holds no data");
@@ -88,7 +103,7 @@ function readName(info: BencodeDictionary): FilePath {
   return filePath(bytes === undefined ? [] : [bytes as Uint8Array]);
 }
 
-function readFiles(info: BencodeDictionary, name: FilePath): MetainfoFile[] {
+async function readFiles(info: BencodeDictionary, name: FilePath): Promise<MetainfoFile[]> {
   const list = info["files"];
   if (list === undefined) {
     const sizeBytes = integerWithin(info["length"], 0, Number.MAX_SAFE_INTEGER);
@@ -97,7 +112,11 @@ function readFiles(info: BencodeDictionary, name: FilePath): MetainfoFile[] {
   }
   if (!Array.isArray(list) || list.length === 0) throw bad("info.files is not a list of files");
   if (list.length > MAX_FILES) throw bad(`more than ${MAX_FILES} files`);
-  const entries = list.map(readEntry);
+  const entries: ReturnType<typeof readEntry>[] = [];
+  for (let index = 0; index < list.length; index++) {
+    if (index % FILES_PER_STEP === 0 && isTurnDue()) await nextTurn();
+    entries.push(readEntry(list[index], index));
+  }
   // Padding files of equal size share a name by convention; nobody reads them.
   const paths = distinctPaths(entries.filter((entry) => !entry.padding).map((entry) => entry.path)).values();
   let offset = 0;

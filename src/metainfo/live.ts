@@ -3,9 +3,9 @@ import { type BencodeDictionary, decodeBencode, encodeBencode, integerWithin, is
 import { toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
 import { decodeName, safeName } from "./file-path.ts";
-import { type InfoExtras, infohashOf, parseInfo } from "./info.ts";
+import { decodeInfo, type InfoExtras, infohashOf, metainfoOf } from "./info.ts";
 import { PIECE_LENGTH_STEP_BYTES } from "./limits.ts";
-import { encodeMetainfo, isLiveTransportFile, parseTransportFile, splitTransportFile } from "./transport-file.ts";
+import { encodeMetainfo, readTransportFile } from "./transport-file.ts";
 import type { Metainfo } from "./types.ts";
 
 /** Largest bencoded `info` of a broadcast, bytes: small enough for one DHT item or datagram. */
@@ -143,22 +143,24 @@ function readPieceLength(info: BencodeDictionary): number {
 
 /** Reads the transport file of a broadcast. Throws `bad_transport_file`, or `too_large` above 16 MiB. */
 export async function parseLiveTransportFile(bytes: Uint8Array): Promise<LiveMetainfo> {
-  const { infoBytes, extras } = splitTransportFile(bytes);
+  const { infoBytes, extras } = await readTransportFile(bytes);
   return await parseLiveInfo(infoBytes, extras);
 }
 
-/** Reads a bencoded `info` of either kind, as received from peers. Throws as `parseInfo`. */
+/** Reads a bencoded `info` of either kind, as received from peers. Rejects as `parseInfo`. */
 export async function parseAnyInfo(infoBytes: Uint8Array, extras: InfoExtras = {}): Promise<AnyMetainfo> {
-  const info = infoBytes.length > MAX_LIVE_INFO_BYTES
-    ? null
-    : decodeBencode(infoBytes, { errorCode: "bad_transport_file", maxValues: MAX_LIVE_INFO_BYTES });
-  const isBroadcast = isDictionary(info) && isDictionary(info["live"]);
-  return isBroadcast ? await parseLiveInfo(infoBytes, extras) : await parseInfo(infoBytes, extras);
+  return await anyMetainfoOf(await decodeInfo(infoBytes), infoBytes, extras);
 }
 
-/** Reads a transport file of either kind. Throws as `parseTransportFile`. */
+/** Reads a transport file of either kind. Rejects as `parseTransportFile`. */
 export async function parseAnyTransportFile(bytes: Uint8Array): Promise<AnyMetainfo> {
-  return isLiveTransportFile(bytes) ? await parseLiveTransportFile(bytes) : await parseTransportFile(bytes);
+  const { info, infoBytes, extras } = await readTransportFile(bytes);
+  return await anyMetainfoOf(info, infoBytes, extras);
+}
+
+async function anyMetainfoOf(info: unknown, infoBytes: Uint8Array, extras: InfoExtras): Promise<AnyMetainfo> {
+  const isBroadcast = isDictionary(info) && isDictionary(info["live"]);
+  return isBroadcast ? await parseLiveInfo(infoBytes, extras) : await metainfoOf(info, infoBytes, extras);
 }
 
 /** The transport file of `metainfo`, as `encodeMetainfo` makes it. */

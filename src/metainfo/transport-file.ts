@@ -1,62 +1,77 @@
 /** Transport files: `.torrent` files, and how to recognise those of live broadcasts. */
 import {
   type BencodeDictionary,
+  type BencodeScan,
   decodeBencode,
+  decodeBencodeInTurns,
   encodeBencode,
   integerWithin,
-  isDictionary,
   scanBencode,
 } from "../bytes/bencode.ts";
 import { concatBytes } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
 import { decodeName } from "./file-path.ts";
-import { type InfoExtras, parseInfo } from "./info.ts";
+import { type InfoExtras, metainfoOf } from "./info.ts";
 import { MAX_TRANSPORT_FILE_BYTES, MAX_URL_LENGTH, MAX_URLS } from "./limits.ts";
 import type { Metainfo } from "./types.ts";
 
 const ENCODER = new TextEncoder();
 
-function readOuter(bytes: Uint8Array): { outer: BencodeDictionary; infoBytes: Uint8Array } {
-  if (bytes.length > MAX_TRANSPORT_FILE_BYTES) {
-    throw new MillraceError("too_large", `transport files above ${MAX_TRANSPORT_FILE_BYTES} bytes are not accepted`);
-  }
-  const { spans, end } = scanBencode(bytes, { errorCode: "bad_transport_file" });
-  const span = spans.get("info");
-  if (span === undefined) throw new MillraceError("bad_transport_file", "bad transport file: info is missing");
-  // Some creators end the file with a line break.
-  const outer = decodeBencode(bytes.subarray(0, end), { errorCode: "bad_transport_file" });
-  return { outer: outer as BencodeDictionary, infoBytes: bytes.subarray(span.start, span.end) };
+/** A transport file, decoded. */
+export interface TransportFileParts {
+  /** The bencoded `info`, unchanged. */
+  readonly infoBytes: Uint8Array;
+  readonly info: unknown;
+  /** The fields around it. */
+  readonly extras: Required<InfoExtras>;
 }
 
 /**
- * Reads a `.torrent` file, v1 or hybrid as v1 (BEP 3, 5, 12, 19). Throws `bad_transport_file` with the reason, or
+ * Decodes a transport file once, in turns if it is large. Rejects with `bad_transport_file` and the reason, or
+ * `too_large` above 16 MiB.
+ */
+export async function readTransportFile(bytes: Uint8Array): Promise<TransportFileParts> {
+  checkSize(bytes);
+  // Some creators end the file with a line break, so the value need not fill it.
+  const { spans, value } = await decodeBencodeInTurns(bytes, { errorCode: "bad_transport_file" });
+  return partsOf(bytes, spans, value);
+}
+
+/** `readTransportFile` in one turn, for small files. Throws where that rejects. */
+export function splitTransportFile(bytes: Uint8Array): TransportFileParts {
+  checkSize(bytes);
+  const { spans, end } = scanBencode(bytes, { errorCode: "bad_transport_file" });
+  return partsOf(bytes, spans, decodeBencode(bytes.subarray(0, end), { errorCode: "bad_transport_file" }));
+}
+
+function checkSize(bytes: Uint8Array): void {
+  if (bytes.length > MAX_TRANSPORT_FILE_BYTES) {
+    throw new MillraceError("too_large", `transport files above ${MAX_TRANSPORT_FILE_BYTES} bytes are not accepted`);
+  }
+}
+
+function partsOf(bytes: Uint8Array, spans: BencodeScan["spans"], value: unknown): TransportFileParts {
+  const span = spans.get("info");
+  if (span === undefined) throw new MillraceError("bad_transport_file", "bad transport file: info is missing");
+  const outer = value as BencodeDictionary;
+  return {
+    infoBytes: bytes.subarray(span.start, span.end),
+    info: outer["info"],
+    extras: {
+      trackers: readTrackers(outer),
+      webSeeds: readUrls(outer["url-list"], isWebSeed),
+      nodes: readNodes(outer["nodes"]),
+    },
+  };
+}
+
+/**
+ * Reads a `.torrent` file, v1 or hybrid as v1 (BEP 3, 5, 12, 19). Rejects with `bad_transport_file` and the reason, or
  * `too_large` above 16 MiB.
  */
 export async function parseTransportFile(bytes: Uint8Array): Promise<Metainfo> {
-  const { infoBytes, extras } = splitTransportFile(bytes);
-  return await parseInfo(infoBytes, extras);
-}
-
-/** The bencoded `info` of a transport file, unchanged, and the fields around it. Throws as `parseTransportFile`. */
-export function splitTransportFile(bytes: Uint8Array): { infoBytes: Uint8Array; extras: Required<InfoExtras> } {
-  const { outer, infoBytes } = readOuter(bytes);
-  const extras = {
-    trackers: readTrackers(outer),
-    webSeeds: readUrls(outer["url-list"], isWebSeed),
-    nodes: readNodes(outer["nodes"]),
-  };
-  return { infoBytes, extras };
-}
-
-/** True for the transport file of a live broadcast (`info.live`); false for anything else, malformed files included. */
-export function isLiveTransportFile(bytes: Uint8Array): boolean {
-  try {
-    const info = decodeBencode(readOuter(bytes).infoBytes, { errorCode: "bad_transport_file" });
-    return isDictionary(info) && isDictionary(info["live"]);
-  } catch (error) {
-    if (error instanceof MillraceError) return false;
-    throw error;
-  }
+  const { infoBytes, info, extras } = await readTransportFile(bytes);
+  return await metainfoOf(info, infoBytes, extras);
 }
 
 /** The transport file of `metainfo`: `info` byte for byte, with its trackers, web seeds and nodes. */

@@ -98,7 +98,7 @@ export async function parseWrapper(bytes: Uint8Array): Promise<Wrapper> {
 
 function wrappedUrl(bytes: Uint8Array): string | null {
   if (bytes.length > MAX_WRAPPER_BYTES) return null;
-  const info = decodeBencode(splitTransportFile(bytes).infoBytes, { errorCode: "bad_transport_file" });
+  const { info } = splitTransportFile(bytes);
   const wrapper = isDictionary(info) ? info["wrapper"] : undefined;
   if (!isDictionary(wrapper) || wrapper["v"] !== VERSION) return null;
   return wrapper["url"] instanceof Uint8Array ? decodeName(wrapper["url"]) : null;

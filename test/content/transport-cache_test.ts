@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
+import { encodeBencode } from "../../src/bytes/bencode.ts";
 import { MillraceError } from "../../src/errors.ts";
 import type { FilePort } from "../../src/ports.ts";
 import { createLiveTransportFile } from "../../src/metainfo/live.ts";
@@ -22,6 +23,56 @@ test("TransportCache.keep(): every content id that it answers resolves, in memor
       assertEquals(await cache.byContentId("0".repeat(40)), null);
       assertEquals(await cache.byInfohash("0".repeat(40)), null);
     }
+  });
+});
+
+test("TransportCache.byInfohash() decodes a file once for calls that come together or soon after", async () => {
+  const bytes = await readFile(new URL("../fixtures/single.torrent", import.meta.url));
+  const metainfo = await parseTransportFile(new Uint8Array(bytes));
+  await withDirectory(async (directory) => {
+    let reads = 0;
+    const counting: FilePort = {
+      ...ports.files,
+      readFile: (path, options) => (reads++, ports.files.readFile(path, options)),
+    };
+    const cache = createTransportCache(counting, directory, ports.log);
+    assertEquals(await cache.byInfohash(metainfo.infohashHex), null);
+    await cache.keep(metainfo);
+    reads = 0;
+    const [first, second] = await Promise.all([1, 2].map(() => cache.byInfohash(metainfo.infohashHex)));
+    assertEquals([first, second, await cache.byInfohash(metainfo.infohashHex)], [metainfo, metainfo, metainfo]);
+    assertEquals(reads, 1);
+  });
+});
+
+test("TransportCache.byInfohash() keeps no more than 8 MiB of files decoded", async () => {
+  await withDirectory(async (directory) => {
+    const opened: string[] = [];
+    const counting: FilePort = {
+      ...ports.files,
+      readFile: (path, options) => (opened.push(path), ports.files.readFile(path, options)),
+    };
+    const cache = createTransportCache(counting, directory, ports.log);
+    const large = await Promise.all([1, 2, 3].map((n) =>
+      parseTransportFile(encodeBencode({
+        info: {
+          length: 40,
+          name: `${n}`,
+          "piece length": 16384,
+          pieces: new Uint8Array(20),
+          pad: new Uint8Array(3 << 20),
+        },
+      }))
+    ));
+    for (const metainfo of large) await cache.keep(metainfo);
+    const read = async (n: number) => {
+      opened.length = 0;
+      await cache.byInfohash(large[n]!.infohashHex);
+      return opened.length;
+    };
+    assertEquals([await read(0), await read(1), await read(0), await read(2)], [1, 1, 0, 1]);
+    // The second was used longest ago.
+    assertEquals([await read(0), await read(2), await read(1)], [0, 0, 1]);
   });
 });
 

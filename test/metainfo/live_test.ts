@@ -9,11 +9,12 @@ import {
   isLive,
   liveMagnet,
   parseAnyInfo,
+  parseAnyTransportFile,
   parseLiveInfo,
   parseLiveTransportFile,
 } from "../../src/metainfo/live.ts";
 import { parseMagnet } from "../../src/metainfo/magnet.ts";
-import { isLiveTransportFile, parseTransportFile } from "../../src/metainfo/transport-file.ts";
+import { parseTransportFile } from "../../src/metainfo/transport-file.ts";
 import { seeded } from "./support.ts";
 
 const KEY = new Uint8Array(32).map((_, i) => i);
@@ -27,7 +28,7 @@ test("createLiveTransportFile() makes a file that parseLiveTransportFile() reads
   const trackers = [["http://t.test/announce"], ["udp://u.test:1"]];
   const nodes = ["10.0.0.1:6881"];
   const made = await createLiveTransportFile({ name: "News", publicKey: KEY, bytesPerS: 125_000, trackers, nodes });
-  assert(isLiveTransportFile(made.bytes));
+  assert(isLive(await parseAnyTransportFile(made.bytes)));
   const read = await parseLiveTransportFile(made.bytes);
   assertEquals(read, made.metainfo);
   assertEquals(

@@ -4,7 +4,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { encodeBencode } from "../../src/bytes/bencode.ts";
 import { toHex } from "../../src/bytes/hex.ts";
 import { hasCode, MillraceError } from "../../src/errors.ts";
-import { encodeMetainfo, isLiveTransportFile, parseTransportFile } from "../../src/metainfo/transport-file.ts";
+import { encodeMetainfo, parseTransportFile } from "../../src/metainfo/transport-file.ts";
 import { parseInfo } from "../../src/metainfo/info.ts";
 import { fileWith, infoWith, seeded } from "./support.ts";
 
@@ -123,6 +123,19 @@ test("parseTransportFile() numbers thousands of equal names in one pass", async 
   assertEquals(new Set(paths).size, 40_000);
 });
 
+test("parseTransportFile() gives others their turn while it reads many files", async () => {
+  const files = Array.from({ length: 90_000 }, (_, n) => ({ length: 1, path: [`directory ${n % 90}`, `${n}.jpg`] }));
+  const bytes = fileWith({ length: undefined, pieces: new Uint8Array(120), files });
+  let turns = 0;
+  let timer = setTimeout(function tick() {
+    turns++;
+    timer = setTimeout(tick, 0);
+  }, 0);
+  await parseTransportFile(bytes);
+  clearTimeout(timer);
+  assert(turns >= 5, `${turns} turns`);
+});
+
 test("parseTransportFile() skips numbers that other files have", async () => {
   const files = ["a.mp4", "a.mp4", "a (2).mp4"].map((path) => ({ length: 20_000, path: [path] })).slice(0, 3);
   const meta = await parseTransportFile(fileWith({ length: undefined, pieces: new Uint8Array(80), files }));
@@ -238,10 +251,4 @@ test("parseInfo() returns the same as parseTransportFile()", async () => {
   const meta = await parseTransportFile(fileWith());
   assertEquals(await parseInfo(meta.infoBytes), meta);
   assert(hasCode(await assertRejects(() => parseInfo(text("i1e"))), "bad_transport_file"));
-});
-
-test("isLiveTransportFile() looks for info.live only", () => {
-  assertEquals(isLiveTransportFile(encodeBencode({ info: { live: { v: 1 }, name: "x" } })), true);
-  assertEquals(isLiveTransportFile(fileWith()), false);
-  assertEquals(isLiveTransportFile(text("d4:info")), false);
 });
