@@ -10,6 +10,9 @@ import type { PeerLinkHandlers } from "../wire/types.ts";
  */
 const MAX_EARLY_HAVES = 4096;
 
+/** Allowed-fast pieces remembered per peer: BEP 6 suggests ten. */
+const MAX_EARLY_ALLOWED = 128;
+
 /** Collects these messages until the metadata is here, then replays them. */
 export class EarlyPieces {
   /** It said that it has everything. */
@@ -17,6 +20,7 @@ export class EarlyPieces {
   #bits: Uint8Array | null = null;
   #haves: number[] = [];
   readonly #lost = new Set<number>();
+  readonly #allowed = new Set<number>();
 
   bitfield(bytes: Uint8Array): void {
     this.#bits = bytes.slice(0, Math.ceil(MAX_PIECES / 8));
@@ -37,14 +41,21 @@ export class EarlyPieces {
     if (this.#lost.size < MAX_EARLY_HAVES) this.#lost.add(piece);
   }
 
+  /** BEP 6: the piece may be requested while the peer chokes us. */
+  allowedFast(piece: number): void {
+    if (this.#allowed.size < MAX_EARLY_ALLOWED) this.#allowed.add(piece);
+  }
+
   /** Replays everything to `peer`, in an order with the same result as the original, and forgets it. */
-  replay(peer: Required<Pick<PeerLinkHandlers, "haveAll" | "bitfield" | "have" | "dontHave">>): void {
+  replay(peer: Required<Pick<PeerLinkHandlers, "haveAll" | "bitfield" | "have" | "dontHave" | "allowedFast">>): void {
     if (this.all) peer.haveAll();
     else if (this.#bits !== null) peer.bitfield(this.#bits);
     for (const piece of this.#haves) peer.have(piece);
     for (const piece of this.#lost) peer.dontHave(piece);
+    for (const piece of this.#allowed) peer.allowedFast(piece);
     this.#bits = null;
     this.#haves = [];
     this.#lost.clear();
+    this.#allowed.clear();
   }
 }

@@ -3,6 +3,7 @@
  * peers continue but no longer count: others are asked as well, and replace them once too many are being asked.
  */
 import type { Clock, Timer } from "../ports.ts";
+import { MAX_METADATA_BYTES } from "../wire/limits.ts";
 import type { PeerLink } from "../wire/types.ts";
 import { hostKey } from "./address.ts";
 
@@ -35,6 +36,9 @@ export const METADATA_BUDGET_BYTES = 96 * 1024 * 1024;
 
 /** One fetch takes at most this fraction (1/n) of what is left: a few huge ones must not keep a small one out. */
 const BUDGET_PART = 8;
+
+/** Counted for a peer that does not say how large its metadata is: its first block does. Others are asked before it. */
+const UNKNOWN_BYTES = MAX_METADATA_BYTES;
 
 /** Memory that metadata under way may take, over all swarms. */
 export class MetadataBudget {
@@ -121,7 +125,7 @@ export class MetadataFetch<T extends MetadataSource> {
     let parted = 0;
     for (const session of [...this.#peers.sessions]) {
       if (parted === PARTED_PER_ROUND || !this.#peers.isCrowded) return;
-      if (this.#fetches.has(session) || offeredBytes(session) !== null) continue;
+      if (this.#fetches.has(session) || statedBytes(session) !== null) continue;
       if (nowMs - session.startedMs < USELESS_MS) continue;
       parted++;
       session.part("makes_room");
@@ -226,11 +230,15 @@ export class MetadataFetch<T extends MetadataSource> {
   }
 }
 
-/** Size of the metadata this peer can be asked for; null when it cannot. */
+/** Size of the metadata this peer can be asked for, as far as it says; null when it cannot be asked. */
 function offeredBytes(session: MetadataSource): number | null {
-  if (!session.isReady || session.metadataUseless) return null;
-  const offers = session.extensions;
-  return offers !== null && offers.extensions.includes("ut_metadata") ? offers.metadataBytes : null;
+  const canAsk = session.isReady && !session.metadataUseless && session.extensions?.extensions.includes("ut_metadata");
+  return canAsk ? statedBytes(session) ?? UNKNOWN_BYTES : null;
+}
+
+/** The size that this peer states; null when it states none, as peers do that have no metadata yet. */
+function statedBytes(session: MetadataSource): number | null {
+  return session.isReady && !session.metadataUseless ? session.extensions?.metadataBytes ?? null : null;
 }
 
 /** How long the rest takes at the rate so far, ms; Infinity before the first block. */

@@ -54,7 +54,9 @@ export class PeerRounds {
     this.#makeRoom(nowMs);
     for (const session of [...this.#peers.sessions]) {
       if (!session.isReady) continue;
-      if (!this.#dropUseless(session, nowMs)) this.#keepAlive(session, nowMs);
+      if (this.#dropUseless(session, nowMs)) continue;
+      session.judgeSilence(nowMs);
+      this.#keepAlive(session, nowMs);
     }
   }
 

@@ -3,6 +3,7 @@
  * path. Until the metadata is known it only remembers what the peer has.
  */
 import { Bitfield } from "../bytes/bitfield.ts";
+import { hasCode } from "../errors.ts";
 import type { Timer } from "../ports.ts";
 import type { ExtendedHandshake, PeerLinkHandlers } from "../wire/types.ts";
 import type { KnownAddress } from "./address-book.ts";
@@ -30,6 +31,13 @@ const ENCRYPTED_TRIPS = 2;
 
 /** A dialled peer answers within two round trips plus this, ms, unless the data sent with our handshake confuses it. */
 const ANSWER_MS = 300;
+
+/** A bitfield comes right after the handshake or never, ms. */
+const SILENCE_MS = 2_000;
+
+/** A peer that refused its metadata, or was slow with it, is asked again after this long, doubled each time, ms. */
+const METADATA_REST_MS = 3_000;
+const MAX_METADATA_REST_MS = 60_000;
 
 /** The torrent that peers belong to (`TorrentSwarm`). */
 export interface Torrent {
@@ -75,7 +83,7 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   readonly downloadRate: RateMeter;
   readonly uploadRate: RateMeter;
   queue: UploadQueue | null = null;
-  /** Fetching its metadata failed, or it has none. */
+  /** Fetching its metadata failed a moment ago, or it lied. */
   metadataUseless = false;
   readonly #torrent: Torrent;
   readonly #early = new EarlyPieces();
@@ -84,8 +92,12 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   /** We hung up to dial it again more slowly, because it did not react to the data sent with our handshake. */
   hasteGivenUp = false;
   #answerTimer: Timer | null = null;
+  #metadataTimer: Timer | null = null;
+  #metadataRestMs = METADATA_REST_MS;
   #anticipated = false;
   #joined = false;
+  /** It has said which pieces it has. */
+  #hasSaid = false;
   #reportedBytes = 0;
 
   constructor(swarm: PeerSwarm, id: number, host: string, address: KnownAddress | null) {
@@ -163,6 +175,7 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
       requestQueueLimit: this.requestQueueLimit,
       rttMs: this.rttMs,
       fast: this.fast,
+      interested: this.amInterested,
     });
     if (!this.peerChoking) scheduler.unchoked(this.id, now);
     this.#early.replay(this);
@@ -181,6 +194,15 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
     if (total === this.#reportedBytes || !this.#joined) return;
     this.#torrent.transfer?.scheduler.progress(this.id, total - this.#reportedBytes, nowMs);
     this.#reportedBytes = total;
+  }
+
+  /**
+   * Takes back our early interest in a peer that has said nothing about its pieces: without BEP 6 that means that it has
+   * none. A seed in super-seeding mode offers pieces only to peers that are not interested. Call it every second.
+   */
+  judgeSilence(nowMs: number): void {
+    if (this.#hasSaid || !this.amInterested || this.info === null || nowMs - this.startedMs < SILENCE_MS) return;
+    this.haveNone();
   }
 
   setInterested(value: boolean): void {
@@ -220,7 +242,9 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   override extended(info: ExtendedHandshake): void {
     super.extended(info);
     if (this.#joined) this.#torrent.transfer?.scheduler.setRequestQueueLimit(this.id, info.requestQueueLimit);
-    this.#torrent.fetcher.pump();
+    // A second handshake says that it has the metadata by now (BEP 10).
+    if (this.#metadataTimer !== null) this.#metadataAgain();
+    else this.#torrent.fetcher.pump();
   }
 
   choke(): void {
@@ -250,7 +274,11 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   }
 
   bitfield(bytes: Uint8Array): void {
-    if (this.pieces === null) return this.#early.bitfield(bytes);
+    this.#hasSaid = true;
+    if (this.pieces === null) {
+      if (bytes.every((byte) => byte === 0)) this.setInterested(false);
+      return this.#early.bitfield(bytes);
+    }
     this.pieces = new Bitfield(this.pieces.size, bytes);
     this.#torrent.transfer?.scheduler.peerBitfield(this.id, this.pieces.bytes, this.swarm.clock.monotonic());
     this.swarm.piecesChanged(this);
@@ -258,6 +286,7 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   }
 
   haveAll(): void {
+    this.#hasSaid = true;
     if (this.pieces === null) {
       this.#early.all = true;
       return;
@@ -269,11 +298,18 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   }
 
   haveNone(): void {
-    if (this.pieces === null) this.#early.none();
+    this.#hasSaid = true;
+    if (this.pieces !== null) return this.bitfield(new Uint8Array(Math.ceil(this.pieces.size / 8)));
+    this.#early.none();
+    this.setInterested(false);
   }
 
   have(piece: number): void {
-    if (this.pieces === null) return this.#early.have(piece);
+    this.#hasSaid = true;
+    if (this.pieces === null) {
+      if (this.#torrent.eager) this.setInterested(true);
+      return this.#early.have(piece);
+    }
     if (!this.pieces.set(piece)) return;
     this.#torrent.transfer?.scheduler.peerHas(this.id, piece, this.swarm.clock.monotonic());
     if (this.pieces.full) this.swarm.piecesChanged(this);
@@ -309,7 +345,8 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   }
 
   allowedFast(piece: number): void {
-    if (this.#joined) this.#torrent.transfer?.scheduler.allowedFast(this.id, piece, this.swarm.clock.monotonic());
+    if (!this.#joined) this.#early.allowedFast(piece);
+    else this.#torrent.transfer?.scheduler.allowedFast(this.id, piece, this.swarm.clock.monotonic());
   }
 
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null {
@@ -330,13 +367,26 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
     void this.#torrent.learnMetadata(this, infoBytes);
   }
 
-  metadataFailed(_error: Error): void {
+  metadataFailed(error: Error): void {
     this.metadataUseless = true;
+    // A peer that is still fetching it itself, or busy, refuses now and has it later; a liar stays one.
+    if (!hasCode(error, "protocol_violation")) {
+      this.#metadataTimer = this.swarm.clock.setTimeout(() => this.#metadataAgain(), this.#metadataRestMs);
+      this.#metadataRestMs = Math.min(2 * this.#metadataRestMs, MAX_METADATA_REST_MS);
+    }
+    this.#torrent.fetcher.pump();
+  }
+
+  #metadataAgain(): void {
+    this.#metadataTimer?.cancel();
+    this.#metadataTimer = null;
+    this.metadataUseless = false;
     this.#torrent.fetcher.pump();
   }
 
   protected left(): void {
     this.#answerTimer?.cancel();
+    this.#metadataTimer?.cancel();
     this.queue?.close();
     if (this.#joined || this.#anticipated) {
       this.#torrent.transfer?.sourceLeft(this.id);

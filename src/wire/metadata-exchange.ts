@@ -133,14 +133,15 @@ export class MetadataExchange extends Base {
     const piece = integerWithin(dictionary.piece, 0, 0xffffffff);
     if (piece === null) throw new MillraceError("protocol_violation", "ut_metadata message without a piece");
     if (dictionary.msg_type === REQUEST) this.#requested(piece);
-    else if (dictionary.msg_type === DATA) this.#dataArrived(piece, payload.subarray(end));
+    else if (dictionary.msg_type === DATA) this.#dataArrived(piece, payload.subarray(end), dictionary.total_size);
     else if (dictionary.msg_type === REJECT && this.#outstanding.has(piece)) {
       this.#fail("unavailable", "the peer refused its metadata");
     }
   }
 
   override _requestPieces(): void {
-    const size = this._metadataSize!;
+    // Some clients leave the size out of their handshake; their first piece states it.
+    const size = this._metadataSize ?? METADATA_PIECE_BYTES;
     this.#pieces = Math.ceil(size / METADATA_PIECE_BYTES);
     this.#byMs = this.#host.clock.monotonic() + METADATA_TIMEOUT_MS + size * 1000 / METADATA_LEAST_RATE;
     this.#refill();
@@ -151,7 +152,7 @@ export class MetadataExchange extends Base {
   }
 
   #startOrFail(): void {
-    if (this.#offered && this._metadataSize !== null) this._requestPieces();
+    if (this.#offered) this._requestPieces();
     else this.#fail("unavailable", "the peer does not offer metadata");
   }
 
@@ -163,8 +164,15 @@ export class MetadataExchange extends Base {
     else this._reject(piece);
   }
 
-  #dataArrived(piece: number, data: Uint8Array): void {
+  #dataArrived(piece: number, data: Uint8Array, totalBytes: unknown): void {
     if (!this._fetching || !this.#outstanding.delete(piece)) return;
+    if (this._metadataSize === null) {
+      this._metadataSize = integerWithin(totalBytes, 1, MAX_METADATA_BYTES);
+      if (this._metadataSize === null) {
+        return this.#fail("unavailable", "the peer does not say how large its metadata is");
+      }
+      this._requestPieces();
+    }
     const start = piece * METADATA_PIECE_BYTES;
     if (data.length !== Math.min(METADATA_PIECE_BYTES, this._metadataSize! - start)) {
       this.#fail("protocol_violation", "a metadata piece of the wrong length");

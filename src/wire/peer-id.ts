@@ -3,8 +3,8 @@ import { MillraceError } from "../errors.ts";
 /** Length of a peer id, bytes (BEP 3). */
 export const PEER_ID_BYTES = 20;
 
-/** Azureus-style client prefix (BEP 20): MR, version 0.1.0.0. */
-const PREFIX = "-MR0100-";
+/** Azureus-style client prefix (BEP 20): MI, version 0.1.0.0. Other clients take the usual "MR" for Miro. */
+const PREFIX = "-MI0100-";
 
 /** A fresh peer id: the prefix and 12 random bytes. One per engine and swarm; never derived from anything personal. */
 export function createPeerId(): Uint8Array {

@@ -11,7 +11,7 @@ import { announceBody, connectBody, startUdpTracker } from "./support/udp-tracke
 
 function options(parts: Partial<DiscoveryOptions> = {}): DiscoveryOptions {
   return {
-    peerId: new TextEncoder().encode("-MR0100-abcdefghijkl"),
+    peerId: new TextEncoder().encode("-MI0100-abcdefghijkl"),
     peerPort: () => 8621,
     dht: { enabled: false, bootstrap: [], statePath: null },
     lsd: { enabled: false },

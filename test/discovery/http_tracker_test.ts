@@ -12,7 +12,7 @@ import { seededBelow } from "../support/random.ts";
 
 const announce: Announce = {
   infohash: new Uint8Array(Array.from({ length: 20 }, (_, i) => i * 13)),
-  peerId: new TextEncoder().encode("-MR0100-~._-abcdefgh"),
+  peerId: new TextEncoder().encode("-MI0100-~._-abcdefgh"),
   port: 8621,
   uploadedBytes: 1,
   downloadedBytes: 2,
@@ -47,7 +47,7 @@ test("announceHttp() sends escaped bytes and all fields, and keeps the tracker's
   assertEquals(userAgent, "millrace/test");
   assertEquals(query.get("passkey"), "a%2Bb");
   assertEquals(query.get("info_hash"), "%00%0D%1A%274AN%5Bhu%82%8F%9C%A9%B6%C3%D0%DD%EA%F7");
-  assertEquals(query.get("peer_id"), "-MR0100-~._-abcdefgh");
+  assertEquals(query.get("peer_id"), "-MI0100-~._-abcdefgh");
   const rest = ["port", "uploaded", "downloaded", "left", "compact", "numwant", "event", "key"];
   assertEquals(rest.map((name) => query.get(name)), ["8621", "1", "2", "5000000000", "1", "80", "started", "000000ff"]);
 });

@@ -30,6 +30,14 @@ test("plays a hybrid torrent that libtorrent made and seeds", async () => {
   });
 });
 
+test("plays from libtorrent in super-seeding mode", async () => {
+  await withContent({ filmMib: 1, pieceLengthBytes: 262_144 }, async (content, cleanup) => {
+    const seeder = await libtorrent(content, { mode: "seed", superSeeding: true });
+    cleanup(() => seeder.stop());
+    await playsByMagnet(content, seeder.peer);
+  });
+});
+
 for (const pieceLengthBytes of [8192, 25_344]) {
   test(`plays pieces of ${pieceLengthBytes} bytes that libtorrent seeds, and libtorrent fetches them from us`, async () => {
     await withContent({ filmMib: 2, pieceLengthBytes }, async (content, cleanup) => {

@@ -143,6 +143,34 @@ test("fetchMetadata() fails when the far end has no metadata, refuses, lies or s
   }
 });
 
+test("fetchMetadata() learns the size from the first piece when the handshake does not state it", async () => {
+  for (const size of [100, 16384, 40_000]) {
+    const { bytes, infohash } = await info(size);
+    const { raw, link, events } = await againstRaw({ link: { infohash }, shake: false });
+    raw.send([19, ...ascii("BitTorrent protocol"), 0, 0, 0, 0, 0, 16, 0, 4, ...infohash, ...new Array(20).fill(1)]);
+    raw.send(frame(20, Uint8Array.of(0), ascii("d1:md11:ut_metadatai4eee")));
+    link.fetchMetadata();
+    for (let piece = 0; piece * 16384 < size; piece++) {
+      await quiet();
+      const head = ascii(`d8:msg_typei1e5:piecei${piece}e10:total_sizei${size}ee`);
+      raw.send(frame(20, Uint8Array.of(1), head, bytes.subarray(piece * 16384, (piece + 1) * 16384)));
+    }
+    await until(() => over(events));
+    assertEquals(events.of("metadata").map(([, received]) => received), [bytes]);
+    link.close();
+  }
+});
+
+test("fetchMetadata() fails when nothing states the size", async () => {
+  const { raw, link, events } = await againstRaw();
+  raw.send(frame(20, Uint8Array.of(0), ascii("d1:md11:ut_metadatai4eee")));
+  link.fetchMetadata();
+  await quiet();
+  raw.send(frame(20, Uint8Array.of(1), ascii("d8:msg_typei1e5:piecei0eexx")));
+  await until(() => over(events));
+  assert(hasCode(events.of("metadataFailed")[0]![1], "unavailable"));
+});
+
 test("setMetadata() serves no requests beyond its end and no peers that do not read", async () => {
   const { bytes, infohash } = await info(20_000);
   const { raw, link } = await againstRaw({ link: { infohash }, shake: false });

@@ -39,7 +39,7 @@ test("parseEndpoint() is the inverse of formatEndpoint()", () => {
 
 test("createPeerId() is random after the client prefix", () => {
   const [a, b] = [createPeerId(), createPeerId()];
-  assertEquals([new TextDecoder().decode(a.subarray(0, 8)), a.length], ["-MR0100-", 20]);
+  assertEquals([new TextDecoder().decode(a.subarray(0, 8)), a.length], ["-MI0100-", 20]);
   assert(hex20(a) !== hex20(b));
   assertThrows(() => hex20(new Uint8Array(19)), MillraceError);
 });

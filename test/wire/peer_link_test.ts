@@ -91,7 +91,7 @@ test("connectPeer() exchanges identity, flags and extended handshake", async () 
   });
   const ready = pair.atServer.of("ready")[0]![1] as { dht: boolean; fast: boolean; peerId: Uint8Array };
   assertEquals([ready.dht, ready.fast, ready.peerId.length], [true, false, 20]);
-  assertEquals(new TextDecoder().decode(ready.peerId.subarray(0, 8)), "-MR0100-");
+  assertEquals(new TextDecoder().decode(ready.peerId.subarray(0, 8)), "-MI0100-");
   assertEquals((pair.atClient.of("extended")[0]![1] as { extensions: string[] }).extensions, [
     "lt_donthave",
     "ut_metadata",

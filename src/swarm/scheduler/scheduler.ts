@@ -24,7 +24,15 @@ import { Rescue } from "./rescue.ts";
 import { Roster } from "./roster.ts";
 import { noteWaiting, stallReason } from "./stall-reason.ts";
 import { defaultTuning, type Tuning } from "./tuning.ts";
-import type { ForgetPiece, Millis, ReaderDemand, SchedulerActions, SchedulerApi, SchedulerShape } from "./types.ts";
+import type {
+  AddedPeer,
+  ForgetPiece,
+  Millis,
+  ReaderDemand,
+  SchedulerActions,
+  SchedulerApi,
+  SchedulerShape,
+} from "./types.ts";
 
 /** A timer this late means that we were held up ourselves, not the peers. */
 const PAUSE_MS = 400;
@@ -54,19 +62,22 @@ export class Scheduler implements SchedulerApi {
   addPeer(
     peer: number,
     nowMs: Millis,
-    options: { requestQueueLimit: number; rttMs: number | null; fast: boolean },
+    options: AddedPeer,
   ): void {
     const core = this.#core;
-    const { requestQueueLimit, rttMs, fast } = options;
+    const { requestQueueLimit, rttMs, fast, interested = false } = options;
     const known = core.peers.get(peer);
     if (known?.presumed) {
       known.settle(requestQueueLimit, fast, rttMs);
+      known.interested = interested;
       // BEP 3: a choking peer discards its requests.
       if (!fast) core.releaseAll(known, false);
       return this.#dispatch.all(nowMs);
     }
     this.removePeer(peer, nowMs);
-    core.peers.set(peer, new PeerState(peer, requestQueueLimit, rttMs, fast, core.book.blockBytes, core.tuning));
+    const state = new PeerState(peer, requestQueueLimit, rttMs, fast, core.book.blockBytes, core.tuning);
+    state.interested = interested;
+    core.peers.set(peer, state);
   }
 
   addWebSeed(id: number, nowMs: Millis): void {

@@ -44,12 +44,22 @@ export interface ReaderDemand {
   readonly yieldMs?: number;
 }
 
+/** What is known of a peer whose handshake is done. */
+export interface AddedPeer {
+  readonly requestQueueLimit: number;
+  readonly rttMs: number | null;
+  /** BEP 6. */
+  readonly fast: boolean;
+  /** It was told already that we are interested. Default false. */
+  readonly interested?: boolean;
+}
+
 /** The scheduler as its host uses it. The host numbers the peers. */
 export interface SchedulerApi {
   addPeer(
     peer: number,
     nowMs: Millis,
-    options: { requestQueueLimit: number; rttMs: number | null; fast: boolean },
+    options: AddedPeer,
   ): void;
   /** A web seed (BEP 19): it has everything and never chokes; it is sent no requests but asks what to fetch. */
   addWebSeed(source: number, nowMs: Millis): void;

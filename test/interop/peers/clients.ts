@@ -35,12 +35,13 @@ export interface ClientOptions {
   readonly port?: number;
   /** Only encrypted connections, RC4 for all of them. */
   readonly encrypt?: boolean;
-  /** Only for libtorrent: addresses to dial, trackers, DHT, LSD, PEX, bytes per second. */
+  /** Only for libtorrent: addresses to dial, trackers, DHT, LSD, PEX, super-seeding, bytes per second. */
   readonly peers?: readonly string[];
   readonly trackers?: readonly string[];
   readonly dhtNode?: string;
   readonly lsd?: boolean;
   readonly pex?: boolean;
+  readonly superSeeding?: boolean;
   readonly uploadLimit?: number;
   readonly host?: string;
 }
@@ -62,6 +63,7 @@ export const libtorrent: StartClient = async (content, options) => {
     ...(options.lsd ? ["--lsd"] : []),
     ...(options.pex ? ["--pex"] : []),
     ...(options.encrypt ? ["--encrypt"] : []),
+    ...(options.superSeeding ? ["--super-seeding"] : []),
     ...(options.uploadLimit === undefined ? [] : ["--upload-limit", String(options.uploadLimit)]),
   ];
   const source = options.magnet ?? content.torrentPath;

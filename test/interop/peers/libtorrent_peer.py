@@ -110,6 +110,8 @@ def peer(a):
     params.trackers = a.tracker
     if not a.pex:
         params.flags |= flags.disable_pex
+    if a.super_seeding:
+        params.flags |= flags.super_seeding
     if a.mode == "idle":
         params.flags |= flags.default_dont_download
     handle = session.add_torrent(params)
@@ -161,6 +163,7 @@ def main():
     parser.add_argument("--lsd", action="store_true")
     parser.add_argument("--pex", action="store_true")
     parser.add_argument("--encrypt", action="store_true")
+    parser.add_argument("--super-seeding", action="store_true")
     parser.add_argument("--upload-limit", type=int, default=0)
     peer(parser.parse_args())
 

@@ -55,7 +55,7 @@ export async function badPeer(
   ports: Ports,
   torrent: TestTorrent,
   behaviour: Behaviour,
-  options: { host?: string; unchoke?: boolean } = {},
+  options: { host?: string; unchoke?: boolean; handlers?: (link: PeerLink) => Partial<PeerLinkHandlers> } = {},
 ): Promise<BadPeer> {
   const links: PeerLink[] = [];
   let connections = 0;
@@ -80,6 +80,7 @@ export async function badPeer(
             },
             request: (piece, offset, length) =>
               behaviour({ piece, offset, length }, (bytes) => void link.piece(piece, offset, bytes), link),
+            ...options.handlers?.(link),
           };
         },
       }),
