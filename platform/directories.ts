@@ -55,7 +55,7 @@ const STICKY = 0o1000;
 /** Files and directories that the engine makes in its state directory and that outlast a run. */
 const OWN_NAMES: ReadonlySet<string> = new Set([
   ...["access-token", "secret-key", "sign-in-key.json", "sessions.json", "dht.json", "millrace.db", "lock"],
-  ...["transport", "wrappers", "broadcasts", "relay", "node", "state", "broadcast.torrent", "viewers"],
+  ...["transport", "wrappers", "broadcasts", "relay", "node", "state", "broadcast.torrent", "viewers", "lib"],
 ]);
 
 /** Files that hold secrets. The engine makes them with mode 600; one copied from elsewhere may have another mode. */
@@ -122,7 +122,7 @@ export async function requireWritable(files: FilePort, directory: string, flag: 
 /** Matches the names that `FilePort.writeFile` gives files until they are whole, and the probe file of `requireWritable`. */
 const LEFTOVER = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$|^\.write-test-\d+$/;
 /** The state directory's own folders in which such files may be left. */
-const WRITTEN_DIRECTORIES = ["", "/transport", "/wrappers", "/broadcasts"];
+const WRITTEN_DIRECTORIES = ["", "/transport", "/wrappers", "/broadcasts", "/lib"];
 
 /**
  * Removes files that an engine was writing when it was killed: nobody would ever finish or miss them. The caller must hold

@@ -12,6 +12,7 @@ import {
   requireWritable,
 } from "./directories.ts";
 import { lockDirectory } from "./directory-lock.ts";
+import { copyLibrary } from "./shared/native-library.ts";
 import { formatAddress } from "./shared/os-error.ts";
 import { warmUp } from "./warm-up/warm-up.ts";
 
@@ -38,6 +39,7 @@ export async function startServing(config: Config, ports: Ports): Promise<Servin
   if (config.cache === "disk") await requireWritable(ports.files, directories.cacheDir, "cache-dir");
   const release = await lockDirectories(config, directories);
   await removeLeftovers(ports.files, directories.stateDir);
+  await copyLibrary(directories.stateDir, ports.log);
   let engine: Engine | null = null;
   let server: HttpServer;
   try {

@@ -4,30 +4,40 @@
  * `--binaries` also executables that contain their runtime: with Bun, and with Deno if its runtime file can be
  * downloaded.
  */
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import process from "node:process";
+import { parseArgs } from "node:util";
 import { build, type Plugin, stop } from "esbuild";
 import { embedFiles, RELEASE, REQUIRE, REQUIRE_BANNER } from "./support/bundle.ts";
 import { ROOT } from "./support/files.ts";
 import { commandOf, DENO_HEAP_FLAGS, exit, run } from "./support/runtimes.ts";
 
-const DIST = path.join(ROOT, "dist");
+/** `--into DIR`: another place for the files. */
+const { values: { into, binaries: wantsBinaries } } = parseArgs({
+  options: { into: { type: "string" }, binaries: { type: "boolean" } },
+});
+const DIST = into === undefined ? path.join(ROOT, "dist") : path.resolve(into);
 const BUNDLE = path.join(DIST, "millrace.mjs");
 
 /** File name of the native library next to the bundle. */
 const NATIVE = "libsql.node";
 
-/** libSQL looks for its native library among packages; in the bundle it loads the file next to it. */
+/** Says which copy of that file to load. */
+const WHICH_COPY = path.join(ROOT, "platform/shared/native-library.ts");
+
+/** libSQL looks for its native library among packages; in the bundle it loads the engine's copy, or the file next to it. */
 const nativeBeside: Plugin = {
   name: "native-beside",
   setup(builder) {
     builder.onLoad({ filter: /[\\/]libsql[\\/](?:index|promise)\.js$/ }, ({ path: file }) => {
       const text = readFileSync(file, "utf8");
-      const changed = text.replace("return require(`@libsql/${target}`)", `return require("./${NATIVE}")`)
+      const loads = `const own = require(${JSON.stringify(WHICH_COPY)}).ownLibrary();
+  return own === null ? require("./${NATIVE}") : require(own)`;
+      const changed = text.replace("return require(`@libsql/${target}`)", () => loads)
         // It only chooses among packages, and reads files to do so.
-        .replace(/let target = currentTarget\(\);[\s\S]*?(?=return require)/, "");
+        .replace(/let target = currentTarget\(\);[\s\S]*?(?=const own)/, "");
       if (changed === text) throw new Error(`${file} now loads its native library in another way`);
       return { contents: changed, loader: "js" };
     });
@@ -42,8 +52,14 @@ function copyNative(): string {
   const { familySync } = fromLibsql("detect-libc") as { familySync(): string | null };
   const abi = { linux: familySync() === "musl" ? "-musl" : "-gnu", win32: "-msvc" }[process.platform as string] ?? "";
   const target = path.join(DIST, NATIVE);
-  copyFileSync(fromLibsql.resolve(`@libsql/${process.platform}-${process.arch}${abi}`), target);
+  copyFileSync(fromLibsql.resolve(`@libsql/${process.platform}-${process.arch}${abi}`), partial(target));
+  renameSync(partial(target), target);
   return target;
+}
+
+/** Where a file is written first. Renaming it leaves programs alone that still run from the file it replaces. */
+function partial(file: string): string {
+  return `${file}.partial`;
 }
 
 async function bundle(): Promise<void> {
@@ -51,15 +67,16 @@ async function bundle(): Promise<void> {
   await build({
     ...RELEASE,
     entryPoints: [path.join(ROOT, "platform/any/main.ts")],
-    outfile: BUNDLE,
+    outfile: partial(BUNDLE),
     legalComments: "eof",
     banner: { js: `#!/usr/bin/env node\n${REQUIRE_BANNER}` },
     plugins: [embedFiles, nativeBeside],
   });
   await stop();
-  chmodSync(BUNDLE, 0o755);
-  report(BUNDLE);
+  chmodSync(partial(BUNDLE), 0o755);
   report(copyNative());
+  renameSync(partial(BUNDLE), BUNDLE);
+  report(BUNDLE);
 }
 
 /** Bun embeds the native library in the executable if it sees a plain `require` of it, which a bundle without banner has. */
@@ -91,4 +108,4 @@ function report(file: string): void {
 }
 
 await bundle();
-exit(process.argv.includes("--binaries") ? binaries() : true);
+exit(wantsBinaries === true ? binaries() : true);

@@ -1,9 +1,13 @@
-/** Smoke test of the built file: `test-built.ts [command…]` runs its demo with each command. Default: node. */
+/**
+ * Smoke test of the built file: `test-built.ts [command…]` runs its demo with each command, and then updates it while it
+ * plays with all of them. Default: node.
+ */
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import process from "node:process";
 import { ROOT } from "./support/files.ts";
 import { exit } from "./support/runtimes.ts";
+import { checkUpdate } from "./support/update-check.ts";
 
 /** Time limit for the whole demo, ms. */
 const DEMO_TIMEOUT_MS = 60_000;
@@ -18,5 +22,12 @@ for (const command of commands) {
   const good = status === 0 && /MPEG TS: .* good\nHLS: .* good/.test(stdout);
   console.log(`${command}: ${good ? "good" : `failed with ${status}\n${stdout}${stderr}`}`);
   ok &&= good;
+}
+try {
+  await checkUpdate(commands, path.dirname(BUNDLE));
+  console.log("an update while they play: good");
+} catch (error) {
+  console.log(`an update while they play: ${(error as Error).message}`);
+  ok = false;
 }
 exit(ok);
