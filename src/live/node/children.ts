@@ -277,8 +277,11 @@ export class Children {
     if (spare >= 0 || this.total === 0 || nowMs - this.#droppedMs < EXCESS_MS) return [];
     this.#droppedMs = nowMs;
     const dropped = new Map<LivePeer, number>();
+    // Where nothing is carried, rounding can make it one more than there are.
     for (let count = Math.ceil(-spare / perSubstream); count > 0; count--) {
-      const [peer, bit] = this.#leastOwed();
+      const owed = this.#leastOwed();
+      if (owed === null) break;
+      const [peer, bit] = owed;
       // What waits this long is shed: notice would only keep the other children waiting.
       if (this.#uploader.pushDelayMs > POLICY.shedAfterMs) this.drop(peer, bit);
       else this.#giveNotice(peer, bit, nowMs);
@@ -287,8 +290,11 @@ export class Children {
     return [...dropped];
   }
 
-  /** The place to give up: of the newest child, but at a source that of an only child last, which has the whole tree below it. */
-  #leastOwed(): [LivePeer, number] {
+  /**
+   * The place to give up: of the newest child, but at a source that of an only child last, which has the whole tree below
+   * it. null without children.
+   */
+  #leastOwed(): [LivePeer, number] | null {
     let only: [LivePeer, number] | null = null;
     for (const peer of [...this.#view.peers].reverse()) {
       for (let substream = 0; substream < this.#view.substreams; substream++) {
@@ -298,7 +304,7 @@ export class Children {
         only ??= [peer, bit];
       }
     }
-    return only!;
+    return only;
   }
 
   /** True when a source has no other child of `substream` than `peer`, except on trial. */
