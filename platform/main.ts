@@ -91,8 +91,10 @@ function readConfig(args: readonly string[]): Config {
 
 /** Logs errors that nobody caught, with their stack, instead of ending: one broken stream must not end all others. */
 function surviveStrayErrors(log: Logger): void {
-  process.on("unhandledRejection", (reason) => {
+  const survive = (reason: unknown) => {
     const stack = reason instanceof Error ? reason.stack : undefined;
-    log.log("error", "an error was not handled", { error: reason, stack });
-  });
+    log.log("error", "an error was not handled", { code: "internal", error: reason, stack });
+  };
+  process.on("unhandledRejection", survive);
+  process.on("uncaughtException", survive);
 }

@@ -5,6 +5,7 @@
 import type { SocketAddress, TcpConnection, TcpHandlers } from "../../src/ports.ts";
 import { WRITE_HIGH_BYTES, WRITE_LOW_BYTES } from "./limits.ts";
 import { brokenError } from "./os-error.ts";
+import { handled } from "./stray.ts";
 import { WriteQueue } from "./write-queue.ts";
 
 /** Base of the platforms' connections. */
@@ -40,7 +41,14 @@ export abstract class QueuedTcpConnection implements TcpConnection {
   protected abstract destroy(): void;
 
   open(handlers: TcpHandlers): void {
-    this.handlers = handlers;
+    // A fault in a handler costs its connection.
+    const failed = () => this.abort();
+    this.handlers = {
+      data: (chunk) => handled(() => handlers.data(chunk), failed),
+      end: () => handled(() => handlers.end(), failed),
+      drain: () => handled(() => handlers.drain(), failed),
+      close: (error) => handled(() => handlers.close(error)),
+    };
     queueMicrotask(() => {
       if (!this.closed) this.startReading();
       else this.#report();

@@ -3,6 +3,7 @@ import dgram from "node:dgram";
 import net from "node:net";
 import type { SocketAddress, UdpBindOptions, UdpPort, UdpSocket } from "../../src/ports.ts";
 import { bindError, errnoOf } from "./os-error.ts";
+import { handled } from "./stray.ts";
 
 /** Hops a multicast datagram may take: the local network only (BEP 14). */
 const MULTICAST_TTL = 1;
@@ -59,7 +60,7 @@ function wrap(socket: dgram.Socket): UdpSocket {
     address: { host: address, port },
     onMessage(handler: (data: Uint8Array, from: SocketAddress) => void) {
       socket.on("message", (data, from) => {
-        if (!closed) handler(new Uint8Array(data), { host: from.address, port: from.port });
+        if (!closed) handled(() => handler(new Uint8Array(data), { host: from.address, port: from.port }));
       });
     },
     send: (data, to) =>

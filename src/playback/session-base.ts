@@ -196,6 +196,13 @@ export abstract class Session {
     this.events.push({ name, params });
   }
 
+  /** Stops with the swarm that it plays from: the next start joins another one. */
+  protected endWith(ending: AbortSignal): void {
+    const stop = () => this.stop(abortError(ending).message);
+    ending.addEventListener("abort", stop, { once: true, signal: this.signal });
+    if (ending.aborted) queueMicrotask(stop);
+  }
+
   /** Begins to check activity and stalls, each second. */
   protected watch(): void {
     if (this.stopped) return;

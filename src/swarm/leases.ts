@@ -25,7 +25,8 @@ export interface LeasedSwarm {
   };
   /** How long it is worth keeping after its last lease, ms, from 0 to `longestMs`. */
   lingerMs(longestMs: number): number;
-  close(): Promise<void>;
+  /** `reason`: why it ends before its time. */
+  close(reason?: MillraceError): Promise<void>;
 }
 
 interface Entry {
@@ -99,15 +100,18 @@ export class LeasedSwarms {
     return { swarm, release };
   }
 
-  /** Closes a swarm, whatever leases there are; resolves when it is closed. */
-  leave(swarm: LeasedSwarm): Promise<void> {
+  /**
+   * Closes a swarm, whatever leases there are; resolves when it is closed. `reason`: what those who use it are told
+   * instead of "closed".
+   */
+  leave(swarm: LeasedSwarm, reason?: MillraceError): Promise<void> {
     const { infohashHex } = swarm;
     const entry = this.#entries.get(infohashHex);
     if (entry?.swarm !== swarm) return this.closed(infohashHex);
     this.#entries.delete(infohashHex);
     entry.linger?.cancel();
     entry.left();
-    const job = swarm.close().finally(() => {
+    const job = swarm.close(reason).finally(() => {
       if (this.#closing.get(infohashHex) === job) this.#closing.delete(infohashHex);
     });
     this.#closing.set(infohashHex, job);

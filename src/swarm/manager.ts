@@ -3,6 +3,7 @@ import { Surroundings } from "../discovery/nearness.ts";
 import { refuseAll } from "../discovery/redirects.ts";
 import type { Discovery } from "../discovery/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
+import { guardedClock } from "../bytes/guarded-clock.ts";
 import type { Ports, TcpListener, Timer, UdpSocket } from "../ports.ts";
 import type { PieceCache } from "../storage/types.ts";
 import { UtpEndpoint } from "../utp/utp-endpoint.ts";
@@ -182,6 +183,24 @@ export class TorrentSwarmManager implements SwarmManager {
     });
   }
 
+  /**
+   * What a swarm of this infohash shares with the others. Its clock is its own: an exception in one of its timers ends
+   * this swarm, and nobody else notices.
+   */
+  contextOf(infohashHex: string): SwarmContext {
+    const clock = guardedClock(this.#ports.clock, (cause) => {
+      const stack = cause instanceof Error ? cause.stack : undefined;
+      const fields = { infohash: infohashHex, code: "internal", error: String(cause), stack };
+      this.#ports.log.log("error", "a fault of the engine ended a swarm", fields);
+      const swarm = this.swarms.get(infohashHex);
+      const reason = new MillraceError("internal", "a fault of the engine ended this stream: start it again", {
+        cause,
+      });
+      if (swarm !== undefined) void this.swarms.leave(swarm, reason);
+    });
+    return { ...this.context, ports: { ...this.#ports, clock } };
+  }
+
   list(): readonly TorrentSwarm[] {
     return this.swarms.list().filter((swarm) => swarm instanceof TorrentSwarm);
   }
@@ -232,7 +251,7 @@ export class TorrentSwarmManager implements SwarmManager {
     }
     if (running !== undefined) throw new MillraceError("conflict", "this broadcast is already running");
     this.swarms.makeRoom();
-    const swarm = new TorrentSwarm(this.context, target);
+    const swarm = new TorrentSwarm(this.contextOf(infohashHex), target);
     this.swarms.add(swarm, () => this.#options.left?.(swarm));
     return swarm;
   }

@@ -95,6 +95,10 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.learn(target);
   }
 
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
   get metainfo(): Metainfo | null {
     return this.transfer?.metainfo ?? null;
   }
@@ -231,12 +235,11 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   }
 
   /** Leaves: readers and connections end at once. Resolves when the store is closed and trackers are notified. */
-  close(): Promise<void> {
-    return this.#closing ??= this.#leave();
+  close(reason = new MillraceError("closed", "the swarm was closed")): Promise<void> {
+    return this.#closing ??= this.#leave(reason);
   }
 
-  async #leave(): Promise<void> {
-    const error = new MillraceError("closed", "the swarm was closed");
+  async #leave(error: MillraceError): Promise<void> {
     this.#ending.abort(error);
     this.#started.reject(error);
     this.#completion.settle();

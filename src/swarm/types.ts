@@ -56,6 +56,8 @@ export interface ReaderOptions {
 /** One torrent's swarm. */
 export interface Swarm {
   readonly infohashHex: string;
+  /** Aborted when the swarm is left, with the reason. */
+  readonly ending: AbortSignal;
   /** null until the metadata is known. */
   readonly metainfo: Metainfo | null;
   /**

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { existsSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import path from "node:path";
+import { until } from "../support/until.ts";
 import { quietFlags, run, start, withDirectory } from "./support.ts";
 
 const READY = /^ready (http:\/\/127\.0\.0\.1:\d+) peers 127\.0\.0\.1:\d+$/;
@@ -65,6 +66,21 @@ test("millrace serve says when it is ready, answers, and ends in order on SIGTER
       assert(performance.now() - before < 3000, "it took more than 3 s to end");
     }
     assert(existsSync(path.join(directory, "state")));
+  }));
+
+test("millrace serve logs exceptions that nobody caught, with their stacks, and goes on", () =>
+  withDirectory(async (directory) => {
+    const flags = ["serve", ...quietFlags(directory)];
+    const program = start(flags, {}, undefined, undefined, "./faulty-main.ts");
+    const match = READY.exec(await program.firstLine);
+    assert(match !== null, await program.firstLine);
+    const faults = ["a timer", "a microtask", "a promise", "a datagram", "a connection"];
+    const isLogged = (fault: string) => program.stderr().includes(`TypeError: a fault in ${fault}`);
+    await until("all faults are logged", () => faults.every(isLogged));
+    assertMatch(program.stderr(), /error an error was not handled code=internal .*faulty-main\.ts/);
+    assertEquals((await fetch(`${match[1]}/webui/api/service?method=get_version`)).status, 200);
+    program.kill("SIGTERM");
+    assertEquals((await program.ended).code, 0);
   }));
 
 test("millrace serve prints the ready line as JSON and logs as JSON when asked to", () =>

@@ -23,6 +23,8 @@ export interface Running {
   readonly child: ChildProcess;
   /** Standard output so far. */
   stdout(): string;
+  /** Standard error so far. */
+  stderr(): string;
   /** The first line of standard output; rejects when the program ends without one. */
   readonly firstLine: Promise<string>;
   readonly ended: Promise<Outcome>;
@@ -32,16 +34,17 @@ export interface Running {
 
 /**
  * Starts `main.ts` of this runtime; it is ended after `waitMs` at the latest. `descriptors`: how many files and sockets it
- * may have open (not on Windows); default: as many as these tests.
+ * may have open (not on Windows); default: as many as these tests. `module`: what is started instead of `main.ts`.
  */
 export function start(
   args: readonly string[],
   env: Record<string, string> = {},
   waitMs = WAIT_MS,
   descriptors?: number,
+  module = `../../platform/${runtimeName()}/main.ts`,
 ): Running {
   const name = runtimeName();
-  const script = fileURLToPath(new URL(`../../platform/${name}/main.ts`, import.meta.url));
+  const script = fileURLToPath(new URL(module, import.meta.url));
   const before = name === "deno" ? ["run", "-A", "--no-check", "-q"] : [];
   const limited = descriptors === undefined ? [] : ["sh", "-c", `ulimit -n ${descriptors}; exec "$0" "$@"`];
   const [command, ...rest] = [...limited, process.execPath, ...before, script, ...args] as [string, ...string[]];
@@ -65,7 +68,8 @@ export function start(
   firstLine.catch(() => {});
   const timer = setTimeout(() => child.kill("SIGKILL"), waitMs);
   void ended.then(() => clearTimeout(timer));
-  return { child, stdout: () => stdout, firstLine, ended, kill: (signal) => void process.kill(child.pid!, signal) };
+  const kill: Running["kill"] = (signal) => void process.kill(child.pid!, signal);
+  return { child, stdout: () => stdout, stderr: () => stderr, firstLine, ended, kill };
 }
 
 /** Runs the program to its end. */

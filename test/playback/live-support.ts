@@ -61,6 +61,8 @@ export class Studio implements LiveSource {
   /** While true, pieces are lost on the way to the node. */
   losing = false;
   peers = 3;
+  readonly swarm = new AbortController();
+  readonly ending = this.swarm.signal;
   readonly #listeners = new Set<() => void>();
   readonly #media: EndlessClip;
 

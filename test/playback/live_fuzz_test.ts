@@ -23,6 +23,7 @@ class ScriptedSource {
   #listener: () => void = () => {};
   readonly source: LiveSource = {
     metainfo: {} as LiveSource["metainfo"],
+    ending: new AbortController().signal,
     node: {
       window: this.window,
       joined: true,

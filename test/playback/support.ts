@@ -50,6 +50,8 @@ export function fakeMetainfo(
 
 /** A swarm whose files are complete, unless `silent`: then the metadata and every read wait forever. */
 export class FakeSwarm implements Swarm {
+  readonly left = new AbortController();
+  readonly ending = this.left.signal;
   readonly infohashHex: string;
   metainfo: Metainfo | null;
   readonly readers = new Set<SwarmReader>();

@@ -21,6 +21,8 @@ import { createLiveKey, HeaderSigner } from "../signer.ts";
 const FIRST_DATA_MS = 60_000;
 /** Viewers' addresses are saved this often, ms. */
 const SAVE_VIEWERS_MS = 5_000;
+/** A broadcast joins its swarm again no more often than this, ms: a fault may come again at once. */
+const REJOIN_MS = 5_000;
 /** Time for the input to release what it holds, ms. */
 const INPUT_CLOSE_MS = 1_000;
 
@@ -64,10 +66,12 @@ export async function startBroadcast(parts: BroadcastParts, options: BroadcastOp
     const signer = await HeaderSigner.create(state.privateKey, metainfo.infohash);
     await files.writeState(state);
     await files.writeTransportFile(bytes);
-    const lease = parts.swarms.broadcast(metainfo, signer, options.uploadLimitBytesPerSecond ?? 0);
+    const { uploadLimitBytesPerSecond = 0 } = options;
+    const lease = parts.swarms.broadcast(metainfo, signer, uploadLimitBytesPerSecond);
     for (const address of await files.readViewers()) lease.swarm.peers.adopt(address, "manual");
     const identity = { metainfo, transportFile: bytes, contentId: await contentId(metainfo) };
-    return new RunningBroadcast(parts, { files, state, signer, lease, input, identity, early: probe.events });
+    const running = { files, state, signer, lease, uploadLimitBytesPerSecond, input, identity, early: probe.events };
+    return new RunningBroadcast(parts, running);
   } catch (error) {
     void letGo(input);
     throw error;
@@ -107,6 +111,7 @@ interface Running {
   readonly state: BroadcastState;
   readonly signer: HeaderSigner;
   readonly lease: Lease<LiveSwarm>;
+  readonly uploadLimitBytesPerSecond: number;
   readonly input: AsyncIterator<LiveInputEvent>;
   readonly identity: Pick<Broadcast, "metainfo" | "transportFile" | "contentId">;
   /** Read while the bitrate was measured. */
@@ -125,6 +130,9 @@ class RunningBroadcast implements Broadcast {
   readonly #sequence: SequenceAllocator;
   readonly #rate: RateWatch;
   readonly #stopping = new AbortController();
+  /** Replaced when a fault of the engine ended its swarm. */
+  #lease: Lease<LiveSwarm>;
+  #rejoinedMs = -Infinity;
   #headSeq = -1;
   #lost: string | null = null;
   #timer: Timer;
@@ -133,6 +141,7 @@ class RunningBroadcast implements Broadcast {
 
   constructor(parts: BroadcastParts, running: Running) {
     const { identity, state, lease, files } = running;
+    this.#lease = lease;
     this.#parts = parts;
     this.#running = running;
     this.metainfo = identity.metainfo;
@@ -150,7 +159,8 @@ class RunningBroadcast implements Broadcast {
       startMs: running.early[0]?.atMs,
       publish: (piece) => {
         this.#headSeq = piece.header.seq;
-        lease.swarm.node.publish(piece);
+        this.#rejoin();
+        this.#lease.swarm.node.publish(piece);
       },
     });
     this.#rate = new RateWatch(this.metainfo.bytesPerS, (message) => parts.log.log("warn", message));
@@ -160,7 +170,7 @@ class RunningBroadcast implements Broadcast {
   }
 
   status(): BroadcastStatus {
-    const swarm = this.#running.lease.swarm.status();
+    const swarm = this.#lease.swarm.status();
     return {
       ...swarm,
       message: swarm.message ?? this.#rate.trouble,
@@ -214,8 +224,28 @@ class RunningBroadcast implements Broadcast {
     late.cancel();
     await this.#saving;
     await this.#saveViewers();
-    this.#running.lease.release();
+    this.#lease.release();
     this.#parts.closed?.();
+  }
+
+  /**
+   * Joins again under the same id when a fault of the engine ended the swarm: numbers go on, and viewers come back. A
+   * fault that comes again at once does not bring it back more often than every few seconds.
+   */
+  #rejoin(): void {
+    const { ending, peers } = this.#lease.swarm;
+    const nowMs = this.#parts.clock.monotonic();
+    if (!ending.aborted || this.#closing !== null || nowMs - this.#rejoinedMs < REJOIN_MS) return;
+    this.#rejoinedMs = nowMs;
+    const { signer, uploadLimitBytesPerSecond } = this.#running;
+    const addresses = peers.book.list();
+    try {
+      this.#lease = this.#parts.swarms.broadcast(this.metainfo, signer, uploadLimitBytesPerSecond);
+    } catch (error) {
+      return this.#parts.log.log("warn", "a broadcast could not join its swarm again", { error: String(error) });
+    }
+    for (const { address } of addresses) this.#lease.swarm.peers.adopt(address, "manual");
+    this.#parts.log.log("warn", "a broadcast joined its swarm again", { infohash: this.metainfo.infohashHex });
   }
 
   #saveViewersLater(): Timer {
@@ -228,8 +258,8 @@ class RunningBroadcast implements Broadcast {
   }
 
   async #saveViewers(): Promise<void> {
-    const { files, lease } = this.#running;
-    await files.writeViewers(lease.swarm.peers.memberAddresses()).catch((error) => {
+    const { files } = this.#running;
+    await files.writeViewers(this.#lease.swarm.peers.memberAddresses()).catch((error) => {
       this.#parts.log.log("warn", "the viewers' addresses were not saved", { error: String(error) });
     });
   }

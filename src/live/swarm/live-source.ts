@@ -24,6 +24,8 @@ export interface LiveSource {
   readonly metainfo: LiveMetainfo;
   /** The member of the swarm whose pieces are read. A feed itself requests nothing from the network. */
   readonly node: Pick<LiveNode, "window" | "joined" | "behindMs" | "openFeed" | "closeFeed">;
+  /** Aborted when the swarm is left, with the reason. */
+  readonly ending: AbortSignal;
   status(): LiveStatus;
   /** Members that we are connected to, at most as many as a picture shows. */
   members(): readonly MemberFigures[];

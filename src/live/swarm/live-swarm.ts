@@ -190,13 +190,18 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
   }
 
   /** Leaves: connections end at once, and trackers are notified before it resolves. */
-  close(): Promise<void> {
-    return this.#closing ??= this.#leave();
+  close(reason = new MillraceError("closed", "the swarm was closed")): Promise<void> {
+    return this.#closing ??= this.#leave(reason);
   }
 
-  async #leave(): Promise<void> {
+  /** Aborted when it is left, with the reason. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  async #leave(reason: MillraceError): Promise<void> {
     this.#timer.cancel();
-    this.#ending.abort(new MillraceError("closed", "the swarm was closed"));
+    this.#ending.abort(reason);
     const discovery = this.#discovery.close();
     this.peers.close();
     this.uplink.close();

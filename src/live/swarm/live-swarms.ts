@@ -10,7 +10,7 @@ import { LiveSwarm } from "./live-swarm.ts";
 /** Options of `LiveSwarmManager`. */
 export interface LiveSwarmManagerOptions {
   /** Its table holds the broadcasts, too, and closes them. */
-  readonly manager: Pick<TorrentSwarmManager, "context" | "swarms">;
+  readonly manager: Pick<TorrentSwarmManager, "contextOf" | "swarms">;
   /** A swarm was joined. */
   readonly joined?: (swarm: LiveSwarm) => void;
   /** It was left. */
@@ -60,11 +60,13 @@ export class LiveSwarmManager implements LiveSwarms {
   }
 
   #join(target: LiveTarget, signer: HeaderSigner | null, uploadLimitBytesPerSecond: number): LiveSwarm {
-    const { manager: { context, swarms }, joined, left } = this.#options;
+    const { manager, joined, left } = this.#options;
+    const { swarms } = manager;
     const { metainfo, servers = "any" } = target;
     swarms.makeRoom();
     // A torrent swarm that found out that this is a broadcast passes on the peers that it learnt.
     const addresses = swarms.get(metainfo.infohashHex)?.peers.book.list() ?? [];
+    const context = manager.contextOf(metainfo.infohashHex);
     const swarm = new LiveSwarm({ context, metainfo, servers, signer, uploadLimitBytesPerSecond });
     swarms.add(swarm, () => left?.(swarm));
     swarm.begin();

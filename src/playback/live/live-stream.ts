@@ -92,7 +92,13 @@ export class LiveStream {
     });
     this.#lastGrowthMs = clock.monotonic();
     this.#feed = source.node.openFeed();
-    this.#forget = source.onPiece(() => this.#take());
+    const forget = source.onPiece(() => this.#take());
+    const left = () => this.wake();
+    source.ending.addEventListener("abort", left);
+    this.#forget = () => {
+      forget();
+      source.ending.removeEventListener("abort", left);
+    };
     this.#tick();
   }
 
@@ -187,10 +193,15 @@ export class LiveStream {
     while (!this.#feed.started && !(node.joined && node.window.solid > node.window.base)) await this.grown(signal);
   }
 
-  /** Resolves when the window grew, the broadcast ended or this was closed; rejects with the signal's reason. */
+  /**
+   * Resolves when the window grew, the broadcast ended or this was closed; rejects with the reason of the signal, or of the
+   * swarm's end.
+   */
   grown(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.reject(abortError(signal));
     if (this.#closing !== null) return Promise.resolve();
+    const { ending } = this.source;
+    if (ending.aborted) return Promise.reject(abortError(ending));
     return new Promise((resolve, reject) => {
       const abort = () => {
         this.#waiting.delete(wake);
@@ -198,7 +209,8 @@ export class LiveStream {
       };
       const wake = () => {
         signal.removeEventListener("abort", abort);
-        resolve();
+        if (ending.aborted) reject(abortError(ending));
+        else resolve();
       };
       signal.addEventListener("abort", abort, { once: true });
       this.#waiting.add(wake);

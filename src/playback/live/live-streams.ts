@@ -44,7 +44,8 @@ export class LiveStreams {
     const { infohashHex } = target.metainfo;
     const running = this.#entries.get(infohashHex);
     // A broadcast that ended stays for its readers. If the broadcaster continued under the same id, it is joined again.
-    const entry = running !== undefined && !running.stream.ended ? running : this.#join(target);
+    const isOver = running === undefined || running.stream.ended || running.stream.source.ending.aborted;
+    const entry = isOver ? this.#join(target) : running;
     entry.users++;
     let released = false;
     const release = () => {

@@ -1,0 +1,62 @@
+/** Faults of the engine itself: an exception in one stream costs that stream, and nobody else. */
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { Children } from "../../src/live/node/children.ts";
+import { serveEngine } from "../support/engine.ts";
+import { onAir } from "../support/live.ts";
+import { until } from "../support/until.ts";
+import { ask, MIB, seedNoise, startSession } from "./support.ts";
+
+function broken(): never {
+  throw new TypeError("object null is not iterable");
+}
+
+test("An exception in a timer of one torrent ends its sessions with a reason; another one plays on", async () => {
+  const [first, second] = await Promise.all([seedNoise(2 * MIB, { seed: 1 }), seedNoise(2 * MIB, { seed: 2 })]);
+  const served = await serveEngine();
+  try {
+    const start = (noise: typeof first) => startSession(served, "getfile", { magnet: noise.magnet });
+    const [dying, living] = await Promise.all([start(first), start(second)]);
+    const swarm = served.engine.swarms.list().find(({ infohashHex }) => infohashHex === dying.infohash)!;
+    Object.assign(swarm, { everyRound: broken });
+    await until("its swarm is left", () => served.engine.swarms.list().every((one) => one !== swarm));
+    const { error } = await (await fetch(dying.stat_url)).json();
+    assertEquals(error, "unknown playback session id");
+    const body = new Uint8Array(await (await fetch(living.playback_url)).arrayBuffer());
+    assertEquals(body, second.data);
+    // It can be started again at once.
+    const { response } = await ask(served, "getfile", { magnet: first.magnet });
+    assert(response !== null);
+    assertEquals(new Uint8Array(await (await fetch(response.playback_url)).arrayBuffer()), first.data);
+  } finally {
+    await served.close();
+    await Promise.all([first.close(), second.close()]);
+  }
+});
+
+test("An exception in a timer of a broadcaster's swarm costs its viewers some seconds: it goes on under its id", async () => {
+  const air = await onAir();
+  const { excess } = Children.prototype;
+  try {
+    const { playback_url, stat_url } = await startSession(air.viewer, "getstream", { magnet: air.magnet });
+    const reader = (await fetch(playback_url)).body!.getReader();
+    await reader.read();
+    let sources = 0;
+    Children.prototype.excess = function (nowMs) {
+      if (this.atSource !== null && sources++ === 0) broken();
+      return excess.call(this, nowMs);
+    };
+    await until("the source's timer threw", () => sources > 0);
+    const headSeq = air.broadcast.status().headSeq;
+    await until("the source has viewers again", () => air.broadcast.status().peers > 0, 30_000);
+    // The same response goes on with what was broadcast since.
+    const from = async () => (await (await fetch(stat_url)).json()).response.downloaded as number;
+    const before = await from();
+    await until("the viewer receives more", async () => await from() > before, 30_000);
+    while (air.broadcast.status().headSeq < headSeq + 20) await reader.read();
+    await reader.cancel();
+  } finally {
+    Children.prototype.excess = excess;
+    await air.close();
+  }
+});
