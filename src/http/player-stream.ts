@@ -1,6 +1,10 @@
 /** Starts a session for a player that `open_in_player` names. */
+import { withSignal } from "../bytes/deadline.ts";
+import { isKnownMedia } from "../bytes/known-media.ts";
+import { readBounded } from "../bytes/read-bounded.ts";
 import type { StreamSelector } from "../content/selector.ts";
-import { manifestText, segmentBody } from "../playback/output.ts";
+import { MillraceError } from "../errors.ts";
+import { fileBody, manifestText, segmentBody } from "../playback/output.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import type { PlayerStream, StreamNeeds } from "../players/types.ts";
 import type { ApiCall } from "./api/method.ts";
@@ -16,7 +20,8 @@ export interface WantedStream {
 
 /**
  * Starts the stream as if the caller played it, in a session of the player's own. Its address needs no key: the last part
- * is the session's secret. Rejects as `Sessions.start`.
+ * is the session's secret. Rejects as `Sessions.start`, and with `unsupported_media` for a file that a player would not
+ * take for film or sound alone.
  */
 export async function startForPlayer(call: ApiCall, wanted: WantedStream, signal: AbortSignal): Promise<PlayerStream> {
   const { sessions, sentSessions } = call.parts;
@@ -37,6 +42,12 @@ export async function startForPlayer(call: ApiCall, wanted: WantedStream, signal
     signal,
   });
   const { infohashHex } = session.identity;
+  try {
+    await requireMedia(session, signal);
+  } catch (error) {
+    sessions.stop(infohashHex, session.id, "its file is not for players");
+    throw error;
+  }
   if (wanted.needs.isForeignPage) sentSessions.allow(session.id);
   return {
     id: session.id,
@@ -50,6 +61,25 @@ export async function startForPlayer(call: ApiCall, wanted: WantedStream, signal
       sessions.stop(infohashHex, session.id, "its player needs it no longer");
     },
   };
+}
+
+/** Throws unless the player gets a stream of the engine's own making, or a file that is film or sound. */
+async function requireMedia(session: AnySession, signal: AbortSignal): Promise<void> {
+  const body = fileBody(session);
+  if (session.kind !== "file" || body === null) return;
+  const { sizeBytes, name } = session.file;
+  const isMedia = await isKnownMedia(async (offset, length) => {
+    const end = Math.min(offset + length, sizeBytes);
+    if (offset >= end) return new Uint8Array();
+    const chunks = body.open(offset, end);
+    return await withSignal(readBounded(chunks, length, () => new MillraceError("internal", "too long")), signal);
+  });
+  if (isMedia) return;
+  throw new MillraceError(
+    "unsupported_media",
+    `${name} is no film or sound that the engine knows, whatever its name says. It is not given to players: a playlist ` +
+      "in it would make them open addresses in your network",
+  );
 }
 
 /** Resolves when the first two segments of HLS are here; for a broadcast, when its playlist is. */
