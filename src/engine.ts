@@ -56,7 +56,7 @@ async function assemble(ground: Ground): Promise<Engine> {
   const kept = openKeptContent(ground);
   const swarms = await openSwarms(ground, cache, kept.transportCache);
   const { manager, broadcasts, discovery, totals } = swarms;
-  const finding = createContent(ground, kept, swarms);
+  const finding = createContent(ground, kept, swarms, store);
   const { resolver, content, analyzer, media, metadataOf } = finding;
   const sessions = await openSessions(ground, swarms, finding, kept.transportCache, metrics);
   const library = openLibrary(ground, store, finding, swarms);
@@ -158,7 +158,7 @@ async function assemble(ground: Ground): Promise<Engine> {
       const late = deadline(clock, startTimeoutMs, signal ? AbortSignal.any([signal, closing.signal]) : closing.signal);
       try {
         const target = await resolver.resolve(selector, { callerIsLocal: true, signal: late.signal });
-        const metainfo = target.metainfo ?? await metadataOf(target.magnet!, "any", late.signal);
+        const metainfo = target.metainfo ?? await metadataOf(target.magnet!, target.servers ?? "any", late.signal);
         return await startRelay(broadcasts, { ...target, metainfo });
       } finally {
         late.cancel();

@@ -78,7 +78,7 @@ const lists = new Lists({
   clock: ports.clock,
   log: ports.log,
   sealer: { seal: (text) => Promise.resolve(text), open: (text) => Promise.resolve(text) },
-  open: (url) => Promise.resolve({ status: 200, headers: new Headers(), url, body: list(variant) }),
+  open: (url) => Promise.resolve({ status: 200, headers: new Headers(), url, isPublic: true, body: list(variant) }),
 });
 const drained = async (parts: AsyncIterable<string | Uint8Array>) => {
   let length = 0;

@@ -1,7 +1,8 @@
 /**
  * Fetching addresses that callers give. Limits on size, time and redirects hold for everyone. Targets on this machine
- * or in its networks are only for callers on this machine, so that the engine is no way around a firewall. For each hop
- * the name is looked up once, every address found is checked, and the connection goes to one of them.
+ * or in its networks are only for callers on this machine, so that the engine is no way around a firewall. A server of the
+ * Internet redirects to the Internet alone, whoever called. For each hop the name is looked up once, every address
+ * found is checked, and the connection goes to one of them.
  */
 import { basicAuthorization } from "../bytes/basic-authorization.ts";
 import { percentDecoded } from "../bytes/percent.ts";
@@ -11,7 +12,7 @@ import { deadline } from "../bytes/deadline.ts";
 import { readBounded } from "../bytes/read-bounded.ts";
 import { VERSION } from "../version.ts";
 import { bounded, tooLarge, unpacked } from "./body-stream.ts";
-import { checkedAddresses, type LookupPorts, parseHttpUrl } from "./guarded-target.ts";
+import { checkedTarget, type LookupPorts, parseHttpUrl } from "./guarded-target.ts";
 
 /** What guarded fetching needs of the machine. */
 export type FetchPorts = Pick<Ports, "httpClient" | "clock"> & LookupPorts;
@@ -50,7 +51,10 @@ export interface OpenOptions {
   readonly idleMs?: number;
   /** Largest body after unpacking, bytes. Default: no limit. */
   readonly maxBytes?: number;
-  /** Whether private, loopback and link-local targets are allowed (the caller is on this machine, or the option says so). */
+  /**
+   * Whether private, loopback and link-local targets are allowed (the caller is on this machine, or the option says so).
+   * After a hop to the Internet they never are.
+   */
   readonly allowPrivate: boolean;
 }
 
@@ -60,6 +64,8 @@ export interface OpenedUrl {
   readonly headers: Headers;
   /** The final address, credentials included: the base of relative addresses, not for logs. */
   readonly url: string;
+  /** A server of the Internet gave the body, or a redirect to it: what the body names may not be private. */
+  readonly isPublic: boolean;
   /** The body was sent compressed. */
   readonly isUnpacked: boolean;
   /** Decompressed, and read only as fast as it is pulled. Read it or cancel it. Errors as `guardedOpen` throws. */
@@ -86,12 +92,14 @@ export async function guardedOpen(
   try {
     let target = parseHttpUrl(url);
     let headers = requestHeaders(options.headers);
+    let isPublic = false;
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
-      const addresses = await checkedAddresses(ports, target, options.allowPrivate, both);
+      const checked = await checkedTarget(ports, target, options.allowPrivate && !isPublic, both);
+      isPublic ||= checked.isPublic;
       const request = { url: target, method: options.method ?? "GET", headers: withCredentials(headers, target) };
-      const answer = await openOne(ports, request, addresses, both);
+      const answer = await openOne(ports, request, checked.addresses, both);
       const location = REDIRECTS.has(answer.status) ? answer.headers.get("location") : null;
-      if (location === null) return openedUrl(ports, answer, target, options, control);
+      if (location === null) return { ...openedUrl(ports, answer, target, options, control), isPublic };
       await answer.body.cancel().catch(() => {});
       const next = parseHttpUrl(URL.canParse(location, target.href) ? new URL(location, target.href).href : location);
       if (next.origin !== target.origin) headers = forwarded(headers);
@@ -184,7 +192,7 @@ function openedUrl(
   url: URL,
   { method, maxBytes = null, idleMs = IDLE_MS }: Pick<OpenOptions, "method" | "idleMs"> & { maxBytes?: number | null },
   control: AbortController,
-): OpenedUrl {
+): Omit<OpenedUrl, "isPublic"> {
   const headers = new Headers(answer.headers);
   if (maxBytes !== null && Number(headers.get("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const coding = (headers.get("content-encoding") ?? "identity").trim().toLowerCase();

@@ -16,8 +16,15 @@ export function comesByHttp(): MillraceError {
   return new MillraceError("unsupported_media", "this content comes by HTTP: open its own address in the player");
 }
 
+/** A transport file from the web. */
+export interface FetchedTransportFile {
+  readonly bytes: Uint8Array;
+  /** As in `OpenedUrl`: the servers it names must be public, too. */
+  readonly isPublic: boolean;
+}
+
 /**
- * The bytes at `url`, which begin as a transport file does. Throws as `guardedOpen`, `unsupported_media` for HLS, media and
+ * The file at `url`, which begin as a transport file does. Throws as `guardedOpen`, `unsupported_media` for HLS, media and
  * lists, `bad_transport_file` for anything else; all of these are recognised by their first bytes, so an endless stream
  * costs nothing.
  */
@@ -26,7 +33,7 @@ export async function fetchTransportFile(
   url: string,
   allowPrivate: boolean,
   signal: AbortSignal,
-): Promise<Uint8Array> {
+): Promise<FetchedTransportFile> {
   const late = deadline(
     ports.clock,
     TIMEOUT_MS,
@@ -41,7 +48,8 @@ export async function fetchTransportFile(
     const type = opened.headers.get("content-type") ?? "";
     const kind = classifyBody(await head.read(CLASSIFY_BYTES), type, new URL(opened.url).pathname);
     if (kind === "transport_file") {
-      return await readBounded(head.stream(), MAX_TRANSPORT_FILE_BYTES, () => tooLarge(MAX_TRANSPORT_FILE_BYTES));
+      const limit = MAX_TRANSPORT_FILE_BYTES;
+      return { bytes: await readBounded(head.stream(), limit, () => tooLarge(limit)), isPublic: opened.isPublic };
     }
     await head.cancel();
     if (kind === "media" || kind === "m3u") throw comesByHttp();

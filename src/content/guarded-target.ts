@@ -30,26 +30,36 @@ export function parseHttpUrl(url: string): URL {
   return parsed;
 }
 
+/** Where a request goes. */
+export interface CheckedTarget {
+  /** Literal addresses to connect to, at least one. */
+  readonly addresses: readonly string[];
+  /** One of the host's addresses is of the Internet, so its answers may not lead into a private network. */
+  readonly isPublic: boolean;
+}
+
 /**
- * Literal addresses to connect to for `url`, at least one. A name is looked up once, here, so that a second lookup
- * cannot lead a connection elsewhere. Throws `denied` when `allowPrivate` is false and one of them is of this machine
- * (also as the Internet sees it), of its subnets or of a private network; `not_found`.
+ * Where to connect for `url`. A name is looked up once, here, so that a second lookup cannot lead a connection
+ * elsewhere. Throws `denied` when `allowPrivate` is false and one of the addresses is of this machine (also as the
+ * Internet sees it), of its subnets or of a private network; `not_found`.
  */
-export async function checkedAddresses(
+export async function checkedTarget(
   ports: LookupPorts,
   url: URL,
   allowPrivate: boolean,
   signal: AbortSignal,
-): Promise<readonly string[]> {
+): Promise<CheckedTarget> {
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const found = canonicalHost(host) === null ? await ports.network.resolve(host, { signal }) : [host];
   const addresses = found.filter((address) => canonicalHost(address) !== null);
-  if (!allowPrivate && !addresses.every((address) => nearness(ports, address) === "public")) {
+  const publicOnes = addresses.filter((address) => nearness(ports, address) === "public").length;
+  if (!allowPrivate && publicOnes < addresses.length) {
     throw new MillraceError(
       "denied",
-      `${url.host} is inside a private network or on this machine: only callers on this machine may name it`,
+      `${url.host} is inside a private network or on this machine: only callers on this machine may name it, and ` +
+        "what came from the Internet may not lead there",
     );
   }
   if (addresses.length === 0) throw new MillraceError("not_found", `no address is known for ${url.host}`);
-  return addresses.slice(0, MAX_ADDRESSES);
+  return { addresses: addresses.slice(0, MAX_ADDRESSES), isPublic: publicOnes > 0 };
 }

@@ -32,16 +32,16 @@ export interface MetainfoFinder {
 export function createMetainfoFinder(parts: MetainfoFinderParts): MetainfoFinder {
   const { resolver, cache, clock } = parts;
   return {
-    async find(selector, { callerIsLocal, signal }) {
+    async find(selector, context) {
       const late = deadline(
         clock,
         parts.timeoutMs,
-        signal,
+        context.signal,
         () => new MillraceError("timeout", "no peer sent the torrent's description in time"),
       );
       try {
         const { metainfo, magnet, servers = "any" } = await resolver.resolve(selector, {
-          callerIsLocal,
+          ...context,
           signal: late.signal,
         });
         if (metainfo === undefined && magnet === undefined) throw new MillraceError("not_found", "nothing was found");

@@ -32,6 +32,8 @@ export interface ResolvedTarget {
 export interface ResolveContext {
   /** The caller is on this machine: private addresses may be fetched. */
   readonly callerIsLocal: boolean;
+  /** A server of the Internet gave the selector: private addresses may not be fetched, whoever called. Default false. */
+  readonly isFromPublic?: boolean;
   /** Neither peers nor the DHT are asked. Default false. */
   readonly withoutPeers?: boolean;
   readonly signal: AbortSignal;
@@ -49,6 +51,8 @@ export interface ResolverParts {
   readonly wrappers: Pick<TransportCache<Wrapper>, "byInfohash" | "byContentId">;
   /** Also lets callers elsewhere name private addresses. */
   readonly allowPrivateFetch: boolean;
+  /** Whether the user has this address or magnet from servers of the Internet alone. */
+  readonly isFromPublic: (address: string) => Promise<boolean>;
   /** Joins the swarm of an infohash until its metadata is there: the third runner of the content id race. */
   readonly metadataOf: MetadataSearch;
 }
@@ -62,15 +66,26 @@ export interface Resolver {
   resolve(selector: StreamSelector, context: ResolveContext): Promise<ResolvedTarget>;
 }
 
+/** Whether the selector may lead into the private network; `address`: the address or magnet in it. */
+export async function mayNamePrivate(
+  parts: Pick<ResolverParts, "allowPrivateFetch" | "isFromPublic">,
+  { callerIsLocal, isFromPublic = false }: Pick<ResolveContext, "callerIsLocal" | "isFromPublic">,
+  address: string | null,
+): Promise<boolean> {
+  if (isFromPublic || !(callerIsLocal || parts.allowPrivateFetch)) return false;
+  return address === null || !await parts.isFromPublic(address);
+}
+
+function addressIn(selector: StreamSelector): string | null {
+  return selector.kind === "url" ? selector.url : selector.kind === "magnet" ? selector.magnet : null;
+}
+
 /** See `Resolver`. */
 export function createResolver(parts: ResolverParts): Resolver {
   return {
     async resolve(selector, context) {
-      const allowPrivate = context.callerIsLocal || parts.allowPrivateFetch;
-      return {
-        ...await targetOf(parts, selector, allowPrivate, context),
-        servers: allowPrivate ? "any" : "public",
-      };
+      const allowPrivate = await mayNamePrivate(parts, context, addressIn(selector));
+      return { servers: allowPrivate ? "any" : "public", ...await targetOf(parts, selector, allowPrivate, context) };
     },
   };
 }
@@ -93,8 +108,8 @@ async function targetOf(
     }
     case "url": {
       if (selector.url.startsWith("magnet:")) return await fromMagnet(parts, selector.url);
-      const bytes = await fetchTransportFile(parts.ports, selector.url, allowPrivate, signal);
-      return { metainfo: await parseTarget(bytes) };
+      const { bytes, isPublic } = await fetchTransportFile(parts.ports, selector.url, allowPrivate, signal);
+      return { metainfo: await parseTarget(bytes), ...(isPublic ? { servers: "public" } : {}) };
     }
     case "content_id":
       return await resolveContentId(parts, selector.contentId, withoutPeers, signal);
@@ -133,7 +148,9 @@ async function resolveContentId(
       bytes = await parts.discovery.getImmutable(fromHex(id), race);
     }
     const record = decodeTransportRecord(bytes);
-    return { magnet: { ...bareMagnet(record.infohashHex), name: record.name, trackers: record.trackers } };
+    // Anybody may have put it into the DHT.
+    const servers = "public";
+    return { magnet: { ...bareMagnet(record.infohashHex), name: record.name, trackers: record.trackers }, servers };
   };
   const asInfohash = async (): Promise<ResolvedTarget> => ({
     metainfo: await parts.metadataOf(bareMagnet(id), "public", race),

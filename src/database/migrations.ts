@@ -126,6 +126,8 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     "CREATE INDEX playlist_items_by_hash ON playlist_items (substr(hash, 1, 6))",
     "CREATE INDEX playlist_items_by_hash_v2 ON playlist_items (substr(hash_v2, 1, 6))",
   ],
+  // Unknown of lists that are here already; their next update shows it.
+  ["ALTER TABLE external_playlists ADD COLUMN from_public INTEGER NOT NULL DEFAULT 0"],
 ];
 
 /** Version of a database that another program made. */

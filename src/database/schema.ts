@@ -45,7 +45,10 @@ export interface PlaylistItemsTable {
   is_deleted: number;
   /** -1: added by the user. */
   external_playlist_id: number;
-  /** 1: a caller who may name private addresses gave its address; items of external playlists have their list's value. */
+  /**
+   * 1: a caller who may name private addresses gave its address. -1: a list did that a server of the Internet gave. 0
+   * for items of external playlists, where the list's columns count.
+   */
   allow_private: Generated<number>;
   /** Shared by all items of one channel. */
   media_group: string;
@@ -90,6 +93,8 @@ export interface ExternalPlaylistsTable {
   digest: Generated<string>;
   /** 1: added by a caller who may name private addresses. */
   allow_private: number;
+  /** 1: a server of the Internet gave it once; its items may not name private addresses. */
+  from_public: Generated<number>;
 }
 
 /** Entries of a list that is being read, until they are matched with the items. */

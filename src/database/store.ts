@@ -113,7 +113,7 @@ export function createStore(
     },
     isRemote: location.kind === "server",
     async mayHoldData() {
-      if (location.kind !== "file") return location.kind === "server";
+      if (location.kind !== "file") return location.kind === "server" || opening !== null;
       try {
         return (await ports.files.info(location.path)).sizeBytes > 0;
       } catch (error) {

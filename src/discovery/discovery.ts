@@ -33,8 +33,8 @@ export interface DiscoveryOptions {
   /** `User-Agent` of HTTP announces. */
   readonly userAgent: string;
   /**
-   * Fetches from servers of the public network and refuses others with `denied`: for trackers of the scope "public".
-   * Default: refuses all.
+   * Fetches from servers of the public network and refuses others with `denied`: for trackers of the scope "public",
+   * and for redirects. Default: refuses all.
    */
   readonly publicFetch?: typeof fetch;
   /** For shuffling and jitter, in [0, 1). Default Math.random. */
@@ -84,7 +84,7 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
     if (/^https?:\/\//i.test(url) && URL.canParse(url)) {
       return (announce, signal) => {
         const fetch = scope() === "any" ? ports.fetch : publicFetch;
-        const context = { fetch, clock: ports.clock, userAgent: options.userAgent };
+        const context = { fetch, publicFetch, clock: ports.clock, userAgent: options.userAgent };
         return announceHttp(context, url, announce, signal).then((answer) => withAddress(ports, url, answer, signal));
       };
     }

@@ -8,7 +8,7 @@ import type { Clock } from "../ports.ts";
 import { COMPACT6_BYTES, parseCompact, parsePeers } from "./addresses.ts";
 import { type Announce, type AnnounceAnswer, trackerFailure } from "./announce.ts";
 import { decodeMessage, type MessageLimits, shortText } from "./bencode.ts";
-import { fetchRedirected } from "./redirects.ts";
+import { fetchRedirected, type TorrentFetches } from "./redirects.ts";
 
 /** An announce, redirects included, may take this long. */
 const TIMEOUT_MS = 15_000;
@@ -26,8 +26,7 @@ const MAX_TRACKER_ID_BYTES = 256;
 const MAX_SECONDS = 7 * 24 * 3600;
 
 /** Dependencies of an announce over HTTP. */
-export interface HttpTrackerContext {
-  readonly fetch: typeof fetch;
+export interface HttpTrackerContext extends TorrentFetches {
   readonly clock: Clock;
   readonly userAgent: string;
 }
@@ -110,7 +109,7 @@ export async function announceHttp(
   try {
     const request = { headers: { "user-agent": context.userAgent }, signal: limit.signal };
     // Called without a receiver, as the platform's own fetch requires.
-    const response = await fetchRedirected(context.fetch, announceUrl(tracker, announce), request, "tracker");
+    const response = await fetchRedirected(context, announceUrl(tracker, announce), request, "tracker");
     const body = await readBody(response, limit.signal);
     if (!response.ok) throw statusError(response.status, body);
     return parseHttpAnswer(body);

@@ -11,6 +11,14 @@ export function refuseAll(): Promise<Response> {
   return Promise.reject(new MillraceError("denied", "requests to servers named by remote callers are disabled"));
 }
 
+/** How servers that a torrent names are reached. */
+export interface TorrentFetches {
+  /** For the address that the torrent names; may refuse it. */
+  readonly fetch: typeof globalThis.fetch;
+  /** Reaches the public network alone. */
+  readonly publicFetch: typeof globalThis.fetch;
+}
+
 /** Headers and signal of each request. */
 export interface RedirectedRequest {
   readonly headers: Readonly<Record<string, string>>;
@@ -19,18 +27,20 @@ export interface RedirectedRequest {
 
 /**
  * GETs `start` and follows redirects itself: a server on the public network may not redirect us to an address inside
- * ours, because a hostile torrent could then make us call services that trust this machine. Rejects with `denied` in
- * that case, with `code` for redirects that lead nowhere, or as `fetch` and the signal say.
+ * ours, because a hostile torrent could then make us call services that trust this machine. From a server that is not
+ * plainly a local one, other hosts are reached by `publicFetch`, which looks their names up and refuses private ones.
+ * Rejects with `denied` in these cases, with `code` for redirects that lead nowhere, or as the fetches and the signal say.
  */
 export async function fetchRedirected(
-  fetch: typeof globalThis.fetch,
+  { fetch, publicFetch }: TorrentFetches,
   start: string,
   { headers, signal }: RedirectedRequest,
   code: ErrorCode,
 ): Promise<Response> {
   let url = start;
+  let get = fetch;
   for (let redirects = 0;; redirects++) {
-    const response = await withSignal(fetch(url, { signal, redirect: "manual", headers }), signal);
+    const response = await withSignal(get(url, { signal, redirect: "manual", headers }), signal);
     const location = response.headers.get("location");
     if (response.status < 300 || response.status > 399 || location === null) return response;
     await response.body?.cancel();
@@ -39,8 +49,12 @@ export async function fetchRedirected(
     if (next === null || (next.protocol !== "http:" && next.protocol !== "https:")) {
       throw new MillraceError(code, "redirected to something that is not an HTTP address");
     }
-    if (isLocalName(next.hostname) && !isLocalName(new URL(url).hostname)) {
-      throw new MillraceError("denied", "redirected from the public network to a local address");
+    const { hostname } = new URL(url);
+    if (!isLocalName(hostname)) {
+      if (isLocalName(next.hostname)) {
+        throw new MillraceError("denied", "redirected from the public network to a local address");
+      }
+      if (next.hostname !== hostname) get = publicFetch;
     }
     url = next.href;
   }

@@ -5,7 +5,9 @@ import { createMetainfoFinder, type MetainfoFinder } from "../content/metainfo.t
 import { createResolver, type MetadataSearch, type Resolver } from "../content/resolve.ts";
 import { createTransportCache, type TransportCache } from "../content/transport-cache.ts";
 import { createWrapperCache, type WrapperCache } from "../content/wrapper-cache.ts";
+import type { Store } from "../database/store.ts";
 import { readListFacts } from "../playlist/list-facts.ts";
+import { isFromPublic } from "../playlist/private-addresses.ts";
 import type { Ground } from "./ground.ts";
 import type { SwarmParts } from "./swarms.ts";
 
@@ -40,6 +42,7 @@ export function createContent(
   { ports, options, startTimeoutMs: timeoutMs }: Ground,
   { transportCache: cache, wrappers }: KeptContent,
   { discovery, manager, broadcasts }: SwarmParts,
+  store: Store,
 ): ContentParts {
   const metadataOf: MetadataSearch = async (magnet, servers, signal) => {
     const running = broadcasts.running(magnet.infohashHex);
@@ -57,13 +60,14 @@ export function createContent(
     }
   };
   const allowPrivateFetch = options.allowPrivateFetch ?? false;
-  const resolver = createResolver({ ports, discovery, cache, wrappers, allowPrivateFetch, metadataOf });
+  const reach = { allowPrivateFetch, isFromPublic: (address: string) => isFromPublic(store, address) };
+  const resolver = createResolver({ ports, discovery, cache, wrappers, ...reach, metadataOf });
   const content = createMetainfoFinder({ resolver, cache, clock: ports.clock, metadataOf, timeoutMs });
   const analyzer = createAnalyzer({
     ports,
     content,
     wrappers,
-    allowPrivateFetch,
+    ...reach,
     readList: readListFacts,
     searchTimeoutMs: Math.min(timeoutMs, options.analysisTimeoutMs ?? DEFAULT_ANALYSIS_TIMEOUT_MS),
   });

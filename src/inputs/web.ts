@@ -1,6 +1,6 @@
 /** HTTP for sources. The user may name any address; that address may not lead further into private networks. */
 import { type FetchPorts, guardedOpen, type OpenedUrl, requireSuccess } from "../content/fetch-guard.ts";
-import { checkedAddresses, nearness, parseHttpUrl } from "../content/guarded-target.ts";
+import { parseHttpUrl } from "../content/guarded-target.ts";
 import { SILENT_AFTER_MS } from "./retry.ts";
 
 /** Deadline for the head of a response, redirects included, ms. */
@@ -12,13 +12,13 @@ export const ANSWER_TIMEOUT_MS = 10_000;
  */
 export class SourceWeb {
   readonly #ports: FetchPorts;
-  readonly #root: URL;
-  #allowPrivate: boolean | null = null;
+  readonly #root: string;
+  #isPublic = false;
 
   /** `root`: the address that the user named. */
   constructor(ports: FetchPorts, root: string) {
     this.#ports = ports;
-    this.#root = parseHttpUrl(root);
+    this.#root = parseHttpUrl(root).href;
   }
 
   /** Opens `url`; rejects as `guardedOpen`, and for every status but 2xx. */
@@ -27,10 +27,10 @@ export class SourceWeb {
     options: { readonly headers?: Record<string, string>; readonly maxBytes?: number },
     signal: AbortSignal,
   ): Promise<OpenedUrl> {
-    this.#allowPrivate ??= (await checkedAddresses(this.#ports, this.#root, true, signal))
-      .some((address) => nearness(this.#ports, address) !== "public");
-    const limits = { timeoutMs: ANSWER_TIMEOUT_MS, idleMs: SILENT_AFTER_MS, allowPrivate: this.#allowPrivate };
+    const isRoot = URL.canParse(url) && new URL(url).href === this.#root;
+    const limits = { timeoutMs: ANSWER_TIMEOUT_MS, idleMs: SILENT_AFTER_MS, allowPrivate: isRoot || !this.#isPublic };
     const opened = await guardedOpen(this.#ports, url, { ...limits, ...options }, signal);
+    this.#isPublic ||= opened.isPublic;
     await requireSuccess(opened);
     return opened;
   }

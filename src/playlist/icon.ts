@@ -3,6 +3,8 @@ import { sql } from "kysely";
 import { foldText, mediaGroup, normalizedName } from "../database/names.ts";
 import type { Store } from "../database/store.ts";
 import { hashIs } from "./identity.ts";
+import { EDITED } from "./overlay.ts";
+import { IS_FROM_PUBLIC } from "./private-addresses.ts";
 
 /** Most items read whose title contains the name. */
 const MAX_CANDIDATES = 500;
@@ -16,17 +18,33 @@ export interface IconRequest {
   readonly hash?: string | undefined;
 }
 
+/** The picture that was found. */
+export interface Icon {
+  readonly url: string;
+  /** A server of the Internet named it: it may not be fetched from the private network. */
+  readonly isFromPublic: boolean;
+}
+
 interface Row {
   readonly title: string;
   readonly tvg_logo: string;
   readonly poster: string;
+  readonly edited: number;
+  readonly is_from_public: number;
 }
 
-/** Address of the logo, else the poster, of the first item that matches one of the names given; null when no match has one. */
+const COLUMNS = sql`title, tvg_logo, poster, edited, ${IS_FROM_PUBLIC} AS is_from_public`;
+
+function iconIn({ tvg_logo, poster, edited, is_from_public }: Row): Icon {
+  const isUsers = tvg_logo !== "" && (edited & EDITED.logo) !== 0;
+  return { url: tvg_logo || poster, isFromPublic: is_from_public === 1 && !isUsers };
+}
+
+/** The logo, else the poster, of the first item that matches one of the names given; null when no match has one. */
 export async function iconOf(
   store: Store,
   { id = -1, commonName = "", hash = "" }: IconRequest,
-): Promise<string | null> {
+): Promise<Icon | null> {
   const db = await store.read();
   const digest = sql`${hash.toLowerCase() || null}`;
   const groups = commonName === "" ? [] : [
@@ -37,19 +55,19 @@ export async function iconOf(
   // The plus keeps SQLite from choosing the first index, which would scan the whole playlist.
   const isListed = sql`+is_deleted = 0`;
   // An id may also name an item in the trash, which shows pictures too.
-  const { rows: [named] } = await sql<Row>`SELECT title, tvg_logo, poster FROM playlist_items WHERE ${hasPicture}
+  const { rows: [named] } = await sql<Row>`SELECT ${COLUMNS} FROM playlist_items WHERE ${hasPicture}
     AND (id = ${id} OR ${hashIs("hash", digest)} AND ${isListed} OR ${hashIs("hash_v2", digest)} AND ${isListed}
       OR media_group IN (SELECT value FROM json_each(${JSON.stringify(groups)})) AND ${isListed})
     ORDER BY id LIMIT 1`.execute(db);
-  if (named !== undefined) return named.tvg_logo || named.poster;
+  if (named !== undefined) return iconIn(named);
   // Channels with a `tvg-id` are grouped by it, not by name; find their names through the index of titles.
   const text = foldText(commonName).trim();
   if ([...text].length < 3) return null;
-  const { rows } = await sql<Row>`SELECT title, tvg_logo, poster
+  const { rows } = await sql<Row>`SELECT ${COLUMNS}
     FROM playlist_search CROSS JOIN playlist_items ON playlist_items.id = playlist_search.rowid
     WHERE playlist_search MATCH ${`"${text.replaceAll('"', '""')}"`} AND ${isListed} AND ${hasPicture}
     ORDER BY playlist_search.rowid LIMIT ${MAX_CANDIDATES}`.execute(db);
   const wanted = normalizedName(commonName);
   const found = rows.find(({ title }) => normalizedName(title) === wanted);
-  return found === undefined ? null : found.tvg_logo || found.poster;
+  return found === undefined ? null : iconIn(found);
 }

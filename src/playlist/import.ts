@@ -17,6 +17,7 @@ import { hashIs } from "./identity.ts";
 import { insertRows } from "./item-rows.ts";
 import { countM3u, guidesOf, readM3u, type ReadM3uOptions } from "./m3u/read.ts";
 import type { M3uEntry } from "./m3u/types.ts";
+import { GIVEN_BY_PUBLIC } from "./private-addresses.ts";
 import type { TaskProgress } from "./tasks.ts";
 
 /** The list to import, and the owner of its items. */
@@ -30,6 +31,8 @@ export interface ImportRequest {
   readonly owner: string;
   /** True when the caller may name addresses in the private network. */
   readonly allowPrivate: boolean;
+  /** True when a server of the Internet gave the list: then it may not name them. Default false. */
+  readonly isPublic?: boolean;
 }
 
 /**
@@ -95,7 +98,7 @@ interface Known {
 async function addNew(
   trx: Transaction<Schema>,
   clock: Clock,
-  { owner, allowPrivate }: ImportRequest,
+  { owner, allowPrivate, isPublic = false }: ImportRequest,
   entries: readonly M3uEntry[],
   facts: ListFacts,
 ): Promise<number> {
@@ -121,7 +124,8 @@ async function addNew(
     added.push(fields);
   }
   const now = Math.floor(clock.now() / 1000);
-  await insertRows(trx, added, { owner, external_playlist_id: -1, allow_private: Number(allowPrivate), now });
+  const allow_private = isPublic ? GIVEN_BY_PUBLIC : Number(allowPrivate);
+  await insertRows(trx, added, { owner, external_playlist_id: -1, allow_private, now });
   return added.length;
 }
 

@@ -12,7 +12,7 @@ import type { Clock } from "../ports.ts";
 import { deleteItems } from "./delete-rows.ts";
 import { forgetValidators, STALE_DIGEST } from "./external/validators.ts";
 import { inStatements } from "./entry.ts";
-import { iconOf, type IconRequest } from "./icon.ts";
+import { type Icon, iconOf, type IconRequest } from "./icon.ts";
 import { contentHashes } from "./identity.ts";
 import { EDITED } from "./overlay.ts";
 import { countItems, itemsJson, listCategories, type ListRequest } from "./listing.ts";
@@ -298,7 +298,7 @@ export class Playlist {
   }
 
   /** See `iconOf`. */
-  icon(request: IconRequest): Promise<string | null> {
+  icon(request: IconRequest): Promise<Icon | null> {
     return iconOf(this.#store, request);
   }
 

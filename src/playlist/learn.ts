@@ -4,6 +4,7 @@ import type { PlaylistItemsTable } from "../database/schema.ts";
 import type { Store } from "../database/store.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
+import { IS_FROM_PUBLIC } from "./private-addresses.ts";
 
 /** The facts that an analysis found. Unknown ones leave the item as it is. */
 export interface ItemFacts {
@@ -19,6 +20,9 @@ export interface ItemFacts {
 
 type Row = Selectable<PlaylistItemsTable>;
 
+/** An item and where it came from: `IS_FROM_PUBLIC`. */
+type ItemToAnalyze = Row & { readonly is_from_public: number };
+
 /**
  * Returns at most `limit` items of `ids` in their order; with `useMediaGroups` each is followed by the others of its channel.
  * No item comes twice. Rejects with `not_found`.
@@ -28,17 +32,17 @@ export async function itemsToAnalyze(
   ids: readonly number[],
   useMediaGroups: boolean,
   limit: number,
-): Promise<Row[]> {
+): Promise<ItemToAnalyze[]> {
   const db = await store.open();
-  const found = new Map<number, Row>();
+  const items = () => db.selectFrom("playlist_items").selectAll().select(IS_FROM_PUBLIC.as("is_from_public"));
+  const found = new Map<number, ItemToAnalyze>();
   for (const id of ids) {
-    const item = await db.selectFrom("playlist_items").selectAll().where("id", "=", id).where("is_deleted", "=", 0)
-      .executeTakeFirst();
+    const item = await items().where("id", "=", id).where("is_deleted", "=", 0).executeTakeFirst();
     if (item === undefined) throw new MillraceError("not_found", `no item ${id} in the playlist`);
     found.set(id, item);
     if (!useMediaGroups) continue;
-    const others = await db.selectFrom("playlist_items").selectAll().where("media_group", "=", item.media_group)
-      .where("is_deleted", "=", 0).orderBy("id").limit(limit).execute();
+    const others = await items().where("media_group", "=", item.media_group).where("is_deleted", "=", 0)
+      .orderBy("id").limit(limit).execute();
     for (const other of others) if (!found.has(other.id)) found.set(other.id, other);
     if (found.size >= limit) break;
   }

@@ -106,8 +106,9 @@ export class Lists {
           await answer.body.cancel().catch(() => {});
           throw error;
         });
-        const { url: baseUrl, isUnpacked } = answer;
-        await importList(store, clock, { open: list.open, baseUrl, isUnpacked, owner, allowPrivate }, progress);
+        const { url: baseUrl, isUnpacked, isPublic } = answer;
+        const request = { open: list.open, baseUrl, isUnpacked, owner, allowPrivate, isPublic };
+        await importList(store, clock, request, progress);
       } finally {
         late.cancel();
         await list?.remove();

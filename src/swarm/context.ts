@@ -20,7 +20,7 @@ export interface SwarmContext {
   readonly ports: Ports;
   readonly cache: PieceCache;
   readonly discovery: Discovery | null;
-  /** Fetches from web seeds of the scope "public". */
+  /** Fetches from web seeds of the scope "public", and follows redirects of the others. */
   readonly publicFetch: typeof fetch;
   readonly peerId: Uint8Array;
   readonly encryption: EncryptionMode;

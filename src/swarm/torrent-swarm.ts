@@ -76,7 +76,10 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.fetcher = new MetadataFetch(context.ports.clock, context.metadataBudget, this.peers);
     this.#webSeeds = new WebSeeds({
       clock: context.ports.clock,
-      fetchFor: (url) => this.#webSeedScopes.isAny(url) ? context.ports.fetch : context.publicFetch,
+      fetchesFor: (url) => ({
+        fetch: this.#webSeedScopes.isAny(url) ? context.ports.fetch : context.publicFetch,
+        publicFetch: context.publicFetch,
+      }),
       downloadBucket: context.downloadBucket,
       downloaded: (bytes) => this.peers.downloadRate.add(bytes, context.ports.clock.monotonic()),
       failed: (url, reason) => context.ports.log.log("info", "web seed failed", { url, reason }),

@@ -2,7 +2,7 @@
 import { deadline } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock, Timer } from "../ports.ts";
-import { fetchRedirected } from "../discovery/redirects.ts";
+import { fetchRedirected, type TorrentFetches } from "../discovery/redirects.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 import { pieceBytes } from "./layout.ts";
 import type { TokenBucket } from "./token-bucket.ts";
@@ -22,8 +22,8 @@ const LAST_BACKOFF_MS = 300_000;
 /** What a web seed needs. */
 export interface WebSeedHost {
   readonly clock: Clock;
-  /** The fetch function for a web seed's URL; it may refuse to fetch. */
-  fetchFor(url: string): typeof fetch;
+  /** How a web seed's URL is reached; it may be refused. */
+  fetchesFor(url: string): TorrentFetches;
   readonly downloadBucket: TokenBucket;
   downloaded(bytes: number): void;
   /** Something failed; for the log. */
@@ -136,7 +136,7 @@ export class WebSeed {
     try {
       const headers = { range: `bytes=${offset}-${offset + length - 1}` };
       const response = await fetchRedirected(
-        this.#host.fetchFor(this.url),
+        this.#host.fetchesFor(this.url),
         url,
         { headers, signal: abort.signal },
         "connection_failed",

@@ -2,7 +2,7 @@
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine, type Engine, type EngineOptions } from "../../src/engine.ts";
 import { METHODS } from "../../src/http/api/registry.ts";
-import type { NetworkPort } from "../../src/ports.ts";
+import type { NetworkPort, Ports } from "../../src/ports.ts";
 import { byNamedCaller, FROM } from "../support/caller.ts";
 import { assertDescribed } from "../support/described.ts";
 
@@ -56,10 +56,14 @@ export interface CalledEngine {
   call(method: string, params?: Record<string, string>, options?: CallOptions): Promise<Answer>;
 }
 
-/** Runs `body` with an engine that uses nothing but memory unless `options` say otherwise. */
-export async function withEngine(body: (called: CalledEngine) => Promise<void>, options: EngineOptions = {}) {
+/** Runs `body` with an engine that uses nothing but memory unless `options` say otherwise, on ports that `change` may change. */
+export async function withEngine(
+  body: (called: CalledEngine) => Promise<void>,
+  options: EngineOptions = {},
+  change: (ports: Ports) => Ports = (ports) => ports,
+) {
   const ports = { ...await loadPorts({ log: { level: "error" } }), network };
-  const engine = await createEngine(ports, {
+  const engine = await createEngine(change(ports), {
     peerHost: "127.0.0.1",
     peerPort: 0,
     dht: false,

@@ -32,6 +32,7 @@ const lists = new Lists({
       status: 200,
       headers: new Headers(),
       url,
+      isPublic: true,
       body: new Blob([listText(`list-${version}`, version)]).stream(),
     }),
 });

@@ -4,6 +4,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { encodeBencode } from "../../src/bytes/bencode.ts";
 import type { Announce } from "../../src/discovery/announce.ts";
 import { announceHttp, announceUrl, escapeBytes, parseHttpAnswer } from "../../src/discovery/http-tracker.ts";
+import { refuseAll } from "../../src/discovery/redirects.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { compact, startHttpTracker } from "./support/http-tracker.ts";
@@ -23,7 +24,7 @@ const announce: Announce = {
   trackerId: null,
 };
 
-const context = { ...testPorts(), userAgent: "millrace/test" };
+const context = { ...testPorts(), publicFetch: refuseAll, userAgent: "millrace/test" };
 const never = new AbortController().signal;
 
 /** Announces to a tracker that replies with `reply`. */

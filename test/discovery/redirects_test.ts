@@ -16,7 +16,12 @@ function web(path: readonly string[]) {
       location === undefined ? new Response("end") : new Response("", { status: 302, headers: { location } }),
     );
   }) as typeof globalThis.fetch;
-  return { asked, go: () => fetchRedirected(fetch, path[0]!, request, "tracker") };
+  const guarded: string[] = [];
+  const publicFetch = ((url: string, init: RequestInit) => {
+    guarded.push(url);
+    return fetch(url, init);
+  }) as typeof globalThis.fetch;
+  return { asked, guarded, go: () => fetchRedirected({ fetch, publicFetch }, path[0]!, request, "tracker") };
 }
 
 test("fetchRedirected() follows redirects, including relative ones and those within the local network", async () => {
@@ -43,4 +48,14 @@ test("fetchRedirected() refuses redirects from the public network to local addre
     assertEquals((await assertRejects(go, MillraceError)).code, code, path.join(" "));
     assertEquals(asked.some((url) => url.includes("127.0.0.1") || url.includes("192.168")), false);
   }
+});
+
+test("fetchRedirected() looks up names that a server may not know to be private, before it asks another host", async () => {
+  const path = ["http://a.example/", "/1", "https://a.example/2", "http://inside.example/", "http://a.example/3"];
+  const far = web(path);
+  await far.go();
+  assertEquals(far.guarded, ["http://inside.example/", "http://a.example/3"]);
+  const near = web(["http://192.168.1.2/", "http://nas.example/"]);
+  await near.go();
+  assertEquals(near.guarded, []);
 });

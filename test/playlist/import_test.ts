@@ -161,7 +161,9 @@ test("Playlist.icon() finds imported channels by name, tvg-id and hash", async (
       [{ id: 3 }, null],
       [{}, null],
     ];
-    for (const [request, url] of table) assertEquals(await playlist.icon(request), url, JSON.stringify(request));
+    for (const [request, url] of table) {
+      assertEquals((await playlist.icon(request))?.url ?? null, url, JSON.stringify(request));
+    }
   });
 });
 

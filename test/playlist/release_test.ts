@@ -44,7 +44,7 @@ async function withFailing(
     open: (url) => {
       isBroken = true;
       const body = new ReadableStream<Uint8Array>({ cancel: () => void (isCancelled = true) }, { highWaterMark: 0 });
-      return Promise.resolve({ status: 200, headers: new Headers(), url, body });
+      return Promise.resolve({ status: 200, headers: new Headers(), url, isPublic: true, body });
     },
   });
   try {

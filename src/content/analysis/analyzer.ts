@@ -87,11 +87,11 @@ async function analyzeOne(
 async function searched(
   content: MetainfoFinder,
   selector: StreamSelector,
-  { callerIsLocal }: ResolveContext,
+  context: ResolveContext,
   signal: AbortSignal,
 ): Promise<AnyMetainfo | null> {
   try {
-    return await content.find(selector, { callerIsLocal, signal });
+    return await content.find(selector, { ...context, signal });
   } catch {
     return null;
   }

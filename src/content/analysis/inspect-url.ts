@@ -7,7 +7,7 @@ import { isWrapperFile, parseWrapper } from "../../metainfo/wrapper.ts";
 import { tooLarge, unpacked } from "../body-stream.ts";
 import { guardedOpen, type OpenedUrl, requireSuccess } from "../fetch-guard.ts";
 import { type HlsHead, isHlsPlaylist, MAX_PLAYLIST_BYTES, readHlsHead } from "../hls-playlist.ts";
-import { MAX_TRANSPORT_FILE_BYTES, type ResolveContext } from "../resolve.ts";
+import { MAX_TRANSPORT_FILE_BYTES, mayNamePrivate, type ResolveContext } from "../resolve.ts";
 import { BodyHead } from "./body-head.ts";
 import { CLASSIFY_BYTES, classifyBody, headText, isEndless, mediaMime } from "./classify.ts";
 import { NOTHING, torrent, wrapped } from "./describe.ts";
@@ -46,7 +46,8 @@ export async function inspectUrl(
     () => new MillraceError("timeout", `no answer from ${new URL(url).host} in time`),
   );
   try {
-    return await new UrlInspection(parts, url, context, late.signal).run();
+    const allowPrivate = await mayNamePrivate(parts, context, url);
+    return await new UrlInspection(parts, url, { ...context, isFromPublic: !allowPrivate }, late.signal).run();
   } finally {
     late.cancel();
   }
@@ -66,6 +67,8 @@ class UrlInspection {
   readonly #address: PlayerAddress;
   readonly #context: ResolveContext;
   readonly #signal: AbortSignal;
+  /** What comes next may not be private: because of the caller, or because a server of the Internet answered. */
+  #isPublic: boolean;
 
   constructor(parts: AnalyzerParts, url: string, context: ResolveContext, signal: AbortSignal) {
     this.#parts = parts;
@@ -73,6 +76,7 @@ class UrlInspection {
     this.#address = readPlayerAddress(url);
     this.#context = context;
     this.#signal = signal;
+    this.#isPublic = context.isFromPublic === true;
   }
 
   async run(): Promise<Inspection | null> {
@@ -110,8 +114,9 @@ class UrlInspection {
       headers: { ...headersFor(this.#address, url), "accept-encoding": "identity" },
       timeoutMs: URL_TIMEOUT_MS,
       idleMs: IDLE_MS,
-      allowPrivate: this.#context.callerIsLocal || this.#parts.allowPrivateFetch,
+      allowPrivate: !this.#isPublic,
     }, this.#signal);
+    this.#isPublic ||= opened.isPublic;
     await requireSuccess(opened);
     return opened;
   }
@@ -134,6 +139,7 @@ class UrlInspection {
       }
       const metainfo = await content.find({ kind: "transport_file", bytes }, {
         ...this.#context,
+        isFromPublic: this.#isPublic,
         signal: this.#signal,
       });
       const analysis = await torrent(content, metainfo, { title: metainfo.name, itemUrl: this.#url });

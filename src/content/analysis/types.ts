@@ -51,6 +51,8 @@ export interface AnalyzerParts {
   readonly wrappers: Pick<TransportCache<Wrapper>, "byInfohash" | "byContentId">;
   /** Also lets callers elsewhere name private addresses. */
   readonly allowPrivateFetch: boolean;
+  /** As in `ResolverParts`. */
+  readonly isFromPublic: (address: string) => Promise<boolean>;
   /** Reads an M3U list as far as it likes, packed unless `isUnpacked`; null when it is none. */
   readonly readList: (
     body: ReadableStream<Uint8Array>,

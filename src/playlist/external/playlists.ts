@@ -94,6 +94,15 @@ export class ExternalPlaylists {
     });
   }
 
+  /**
+   * Notes that a server of the Internet gave the list, before its entries become items. It stays so until the list is
+   * deleted: items that are locked or gone from a later answer are still that server's.
+   */
+  async cameFromPublic(id: number): Promise<void> {
+    const db = await this.#store.open();
+    await db.updateTable("external_playlists").set({ from_public: 1 }).where("id", "=", id).execute();
+  }
+
   /** Deletes the list and everything that came from it, locked items and the trash included. Rejects with `not_found`. */
   async delete(id: number): Promise<void> {
     const db = await this.#store.open();

@@ -65,6 +65,8 @@ export type OpenUrl = (
   readonly url: string;
   /** True when the body came gzipped and was unpacked. */
   readonly isUnpacked?: boolean;
+  /** As in `OpenedUrl`. */
+  readonly isPublic: boolean;
   readonly body: ReadableStream<Uint8Array>;
 }>;
 

@@ -102,6 +102,12 @@ export class ExternalUpdater {
       maxBytes: MAX_LIST_BYTES,
       allowPrivate: row.allow_private === 1,
     }, signal);
+    try {
+      if (answer.isPublic && row.from_public === 0) await this.#parts.playlists.cameFromPublic(row.id);
+    } catch (error) {
+      await answer.body.cancel().catch(() => {});
+      throw error;
+    }
     if (answer.status === 304 && (row.etag !== "" || row.last_modified !== "")) {
       await answer.body.cancel();
       return { etag: row.etag, lastModified: row.last_modified, digest: row.digest, staged: null };

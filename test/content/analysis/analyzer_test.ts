@@ -27,6 +27,7 @@ function build(answers: Record<string, Answer>) {
     content: content as MetainfoFinder,
     wrappers: { byInfohash: () => Promise.resolve(null), byContentId: () => Promise.resolve(null) },
     allowPrivateFetch: false,
+    isFromPublic: () => Promise.resolve(false),
     readList: async (body) =>
       (await new Response(body).text()).includes("http") ? { entries: [], categories: [] } : null,
     searchTimeoutMs: 5000,

@@ -1,7 +1,7 @@
 /** `analyze_deferred_playlist_items` of section 4.4, whose result and effect the document leaves to us. */
 import * as z from "zod";
 import { looksPlayable } from "../../../content/file-choice.ts";
-import type { Analysis } from "../../../content/analysis/types.ts";
+import type { Analysis, Outcome } from "../../../content/analysis/types.ts";
 import { analysisQuery } from "../../../playlist/learn.ts";
 import { API_CODES, ApiError, toApiError } from "../codes.ts";
 import { type ApiCall, defineMethod, type Method } from "../method.ts";
@@ -30,10 +30,16 @@ export const DEFERRED_METHODS: readonly Method[] = [
     async handle({ playlist_item_id, use_media_groups }, call) {
       const { lists, analyzer } = call.parts;
       const items = await lists.itemsToAnalyze(playlist_item_id, use_media_groups, MAX_ITEMS);
-      const queries = items.map((item) => analysisQuery(item) ?? "");
-      const outcomes = await analyzer.analyze(queries, call);
-      return await Promise.all(items.map(async ({ id, title }, i) => {
-        const outcome = outcomes[i];
+      // What came from the Internet may not lead into the private network, whoever asks.
+      const outcomes = new Map<number, Outcome>();
+      for (const isFromPublic of [false, true]) {
+        const part = items.filter(({ is_from_public }) => Boolean(is_from_public) === isFromPublic);
+        if (part.length === 0) continue;
+        const found = await analyzer.analyze(part.map((item) => analysisQuery(item) ?? ""), { ...call, isFromPublic });
+        for (const [i, { id }] of part.entries()) outcomes.set(id, found[i]!);
+      }
+      return await Promise.all(items.map(async ({ id, title }) => {
+        const outcome = outcomes.get(id);
         try {
           if (outcome === undefined || "error" in outcome) throw outcome?.error;
           if (outcome.analysis === null) throw new ApiError(API_CODES.documented, "unknown protocol");

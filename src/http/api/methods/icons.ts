@@ -27,11 +27,13 @@ export const ICON_METHODS: readonly Method[] = [
       if (id === undefined && !common_name && !item_hash) {
         throw new MillraceError("missing_selector", "missing parameter: id, common_name or item_hash");
       }
-      const url = await call.parts.playlist.icon({ id, commonName: common_name, hash: item_hash });
-      if (url === null) throw new MillraceError("not_found", "there is no icon");
+      const icon = await call.parts.playlist.icon({ id, commonName: common_name, hash: item_hash });
+      if (icon === null) throw new MillraceError("not_found", "there is no icon");
+      const { url } = icon;
       const inline = logoBytes(url);
       if (inline !== null) return new Picture(inline);
-      const { parts, mayFetchPrivate: allowPrivate } = call;
+      const { parts } = call;
+      const allowPrivate = call.mayFetchPrivate && !icon.isFromPublic;
       // A picture private to callers on this machine must not reach others through the cache.
       return await parts.pictures.get(
         `${allowPrivate} ${url}`,
