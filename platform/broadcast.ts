@@ -114,7 +114,8 @@ async function send({ engine, opened, config, ports, place, stopped, signal }: S
     signal,
   });
   const transportFile = `${publishDir}/${fileName}.torrent`;
-  await ports.files.writeFile(transportFile, broadcast.transportFile);
+  // It is for everybody: a web server may send it out.
+  await ports.files.writeFile(transportFile, broadcast.transportFile, { mode: 0o644 });
   const { peerAddress } = engine;
   const line = new StatusLine(config.json, process.stdout, () => describe(broadcast.status()));
   const facts: BroadcastFacts = {

@@ -56,14 +56,18 @@ const STICKY = 0o1000;
 const OWN_NAMES: ReadonlySet<string> = new Set([
   ...["access-token", "secret-key", "sign-in-key.json", "sessions.json", "dht.json", "millrace.db", "lock"],
   ...["transport", "wrappers", "broadcasts", "relay", "node", "state", "broadcast.torrent", "viewers", "lib"],
+  "live-window",
 ]);
+
+/** What the engine keeps in its cache directory: torrents by infohash. Their names and times show what was watched. */
+const CACHED = /^[0-9a-f]{40}(?:\.resume)?$/;
 
 /** Files that hold secrets. The engine makes them with mode 600; one copied from elsewhere may have another mode. */
 const SECRETS = ["access-token", "secret-key", "sign-in-key.json", "sessions.json", "state"]
   .concat(["", "-wal", "-shm"].map((end) => `millrace.db${end}`));
 
 /**
- * As `requireWritable`, for a directory that holds secrets: only its owner may read it (mode 700) and the secrets in it.
+ * As `requireWritable`, for a directory that holds secrets or torrents: only its owner may read it (mode 700) and those.
  * The mode of an existing directory is corrected if nothing suggests that others use it too; otherwise a warning is logged.
  */
 export async function requirePrivate(
@@ -80,7 +84,8 @@ export async function requirePrivate(
   // Windows has no such modes, and the user's own directories are private there.
   if (process.platform === "win32") return;
   const { mode, uid } = await stat(directory);
-  await Promise.all(SECRETS.map((name) => takeFromOthers(`${directory}/${name}`)));
+  const cached = (await readdir(directory)).filter((name) => CACHED.test(name));
+  await Promise.all([...SECRETS, ...cached].map((name) => takeFromOthers(`${directory}/${name}`)));
   if ((mode & OTHERS) === 0) return;
   if (uid === process.getuid?.() && (mode & STICKY) === 0 && await isOurs(directory)) {
     await chmod(directory, mode & OWNER_ONLY);
@@ -103,7 +108,7 @@ async function takeFromOthers(file: string): Promise<void> {
 async function isOurs(directory: string): Promise<boolean> {
   if (directory === absolute(os.homedir()) || directory === path.parse(directory).root) return false;
   const names = await readdir(directory);
-  return names.length === 0 || names.some((name) => OWN_NAMES.has(name));
+  return names.length === 0 || names.some((name) => OWN_NAMES.has(name) || CACHED.test(name));
 }
 
 /** Makes `directory` and proves that files can be written there; rejects with `config` and one clear line. */

@@ -9,7 +9,6 @@ import {
   type Directories,
   removeLeftovers,
   requirePrivate,
-  requireWritable,
 } from "./directories.ts";
 import { lockDirectory } from "./directory-lock.ts";
 import { copyLibrary } from "./shared/native-library.ts";
@@ -36,7 +35,7 @@ export interface Serving {
 export async function startServing(config: Config, ports: Ports): Promise<Serving> {
   const directories = chooseDirectories(config);
   await requirePrivate(ports, directories.stateDir, "state-dir");
-  if (config.cache === "disk") await requireWritable(ports.files, directories.cacheDir, "cache-dir");
+  if (config.cache === "disk") await requirePrivate(ports, directories.cacheDir, "cache-dir");
   const release = await lockDirectories(config, directories);
   await removeLeftovers(ports.files, directories.stateDir);
   await copyLibrary(directories.stateDir, ports.log);

@@ -130,15 +130,15 @@ export interface FileHandle {
 
 /** The file system. Paths are absolute, `/`-separated. Missing paths reject with `not_found`. */
 export interface FilePort {
-  /** `write` also creates the file, with `permissions` as in chmod, minus the process's umask (default 0o666). */
+  /** `write` also creates the file, with `permissions` as in chmod, minus the process's umask (default 0o600). */
   open(path: string, mode: "read" | "write", options?: { permissions?: number }): Promise<FileHandle>;
   readFile(path: string, options?: { maxBytes?: number }): Promise<Uint8Array>;
-  /** Replaces the file atomically (temporary file, sync, rename); `mode` as in chmod, default 0o644. */
+  /** Replaces the file atomically (temporary file, sync, rename); `mode` as in chmod, default 0o600. */
   writeFile(path: string, data: Uint8Array, options?: { mode?: number }): Promise<void>;
   info(path: string): Promise<FileInfo>;
   /** Names in the directory, unsorted. */
   list(path: string): Promise<string[]>;
-  /** Creates the directory and its parents; succeeds if it exists. */
+  /** Creates the directory and its parents, for this user alone (0o700); succeeds if it exists. */
   makeDirectory(path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   /** Removes a file or a whole directory; succeeds if it is already gone. */

@@ -85,7 +85,11 @@ class SharedFileHandle implements FileHandle {
   }
 }
 
-async function open(path: string, flags: number, mode = 0o666): Promise<SharedFileHandle> {
+/** Modes of what the engine makes, unless it is for others: names and times alone show what was watched. */
+const OWNER_FILE = 0o600;
+const OWNER_DIRECTORY = 0o700;
+
+async function open(path: string, flags: number, mode = OWNER_FILE): Promise<SharedFileHandle> {
   const fd = await run<number>("open", path, (done) => fs.open(path, flags, mode, done));
   return new SharedFileHandle(fd, path);
 }
@@ -115,7 +119,7 @@ export const files: FilePort = {
     }
   },
 
-  async writeFile(path, data, { mode = 0o644 } = {}) {
+  async writeFile(path, data, { mode = OWNER_FILE } = {}) {
     const temporary = `${path}.${randomUUID()}.tmp`;
     const handle = await open(temporary, O_RDWR | O_CREAT | O_EXCL, mode);
     try {
@@ -141,7 +145,7 @@ export const files: FilePort = {
   list: (path) => run<string[]>("list", path, (done) => fs.readdir(path, done)),
 
   async makeDirectory(path) {
-    await run("create", path, (done: Callback<unknown>) => fs.mkdir(path, { recursive: true }, done));
+    await run("create", path, (done: Callback<unknown>) => fs.mkdir(path, { recursive: true, mode: OWNER_DIRECTORY }, done));
   },
 
   rename: (from, to) => run<void>("rename", from, (done) => fs.rename(from, to, done)),

@@ -117,8 +117,17 @@ test("FilePort.writeFile() replaces in one step, sets the mode and leaves no oth
     assert(bytes.every((byte) => byte === bytes[0]), "a mixture of writers");
     assertEquals(await files.list(directory), ["secret"]);
     assertEquals(fs.statSync(path).mode & 0o777, 0o600);
-    await files.writeFile(path, new Uint8Array(1));
+    await files.writeFile(path, new Uint8Array(1), { mode: 0o644 });
     assertEquals(fs.statSync(path).mode & 0o777, 0o644);
+  }));
+
+test("FilePort makes files and directories that no other user can read, unless told otherwise", () =>
+  withDirectory(async (directory) => {
+    await files.makeDirectory(`${directory}/a/b`);
+    await files.writeFile(`${directory}/a/written`, new Uint8Array(1));
+    await (await files.open(`${directory}/a/opened`, "write")).close();
+    const modeOf = (name: string) => (fs.statSync(`${directory}/${name}`).mode & 0o777).toString(8);
+    assertEquals(["a", "a/b", "a/written", "a/opened"].map(modeOf), ["700", "700", "600", "600"]);
   }));
 
 test("FilePort.writeFile() leaves nothing behind when it fails", () =>

@@ -50,6 +50,24 @@ test("requirePrivate() closes a directory of the engine's own, and the secrets i
   });
 });
 
+test("requirePrivate() closes a cache directory and the torrents in it, its own or shared", async () => {
+  const torrents = ["a".repeat(40), `${"b".repeat(40)}.resume`];
+  await within(async (path, check) => {
+    for (const [name, other] of [["own", "lock"], ["shared", "somebody's"]] as const) {
+      await mkdir(`${path}/${name}/${torrents[0]}`, { recursive: true });
+      await writeFile(`${path}/${name}/${torrents[1]}`, "x");
+      await writeFile(`${path}/${name}/${other}`, "x");
+      for (const file of ["", ...torrents]) await chmod(`${path}/${name}/${file}`, 0o755);
+    }
+    await chmod(`${path}/shared`, 0o1777);
+    assertEquals([await check(`${path}/own`), (await check(`${path}/shared`)).length], [[], 1]);
+    assertEquals([await modeOf(`${path}/own`), await modeOf(`${path}/shared`)], ["700", "1777"]);
+    for (const name of ["own", "shared"]) {
+      for (const file of torrents) assertEquals(await modeOf(`${path}/${name}/${file}`), "700");
+    }
+  });
+});
+
 test("requirePrivate() does not change a directory that others use too, and warns", async () => {
   await within(async (path, check) => {
     await mkdir(`${path}/shared`);
