@@ -4,12 +4,7 @@ import type { Config } from "../src/config.ts";
 import { createEngine, type Engine, type EngineOptions } from "../src/engine.ts";
 import { describeError, hasCode, MillraceError } from "../src/errors.ts";
 import type { HttpServer, Ports, SocketAddress } from "../src/ports.ts";
-import {
-  chooseDirectories,
-  type Directories,
-  removeLeftovers,
-  requirePrivate,
-} from "./directories.ts";
+import { chooseDirectories, type Directories, removeLeftovers, requirePrivate } from "./directories.ts";
 import { lockDirectory } from "./directory-lock.ts";
 import { copyLibrary } from "./shared/native-library.ts";
 import { formatAddress } from "./shared/os-error.ts";

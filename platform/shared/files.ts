@@ -145,7 +145,11 @@ export const files: FilePort = {
   list: (path) => run<string[]>("list", path, (done) => fs.readdir(path, done)),
 
   async makeDirectory(path) {
-    await run("create", path, (done: Callback<unknown>) => fs.mkdir(path, { recursive: true, mode: OWNER_DIRECTORY }, done));
+    await run(
+      "create",
+      path,
+      (done: Callback<unknown>) => fs.mkdir(path, { recursive: true, mode: OWNER_DIRECTORY }, done),
+    );
   },
 
   rename: (from, to) => run<void>("rename", from, (done) => fs.rename(from, to, done)),

@@ -34,6 +34,8 @@ const MAX_TOKEN_CHARS = 16 * 1024;
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 /** Largest discovery document or key set, bytes. */
 const MAX_DOCUMENT_BYTES = 256 * 1024;
+/** Most keys of a provider; each costs a signature check when they have no ids. Google has 2, Microsoft about 10. */
+const MAX_KEYS = 100;
 /** How long keys are used before they are fetched again, ms. */
 const KEYS_TTL_MS = 10 * 60_000;
 /** Shortest time between fetches caused by unknown keys, ms: otherwise forged tokens would flood the provider. */
@@ -111,7 +113,10 @@ export class IdentityProvider {
         try {
           return (await jwtVerify(token, key, options)).payload;
         } catch (cause) {
-          if (!(cause instanceof errors.JWSSignatureVerificationFailed)) return refusal(cause);
+          // A key that cannot be used, too short or not for this algorithm, is none of JOSE's errors and not the right one.
+          const isWrongKey = !(cause instanceof errors.JOSEError) ||
+            cause instanceof errors.JWSSignatureVerificationFailed;
+          if (!isWrongKey) return null;
         }
       }
       return null;
@@ -148,6 +153,8 @@ export class IdentityProvider {
     if (named !== issuer && named !== `${issuer}/`) throw unusable("its discovery document names another issuer");
     if (typeof keysUrl !== "string" || !URL.canParse(keysUrl)) throw unusable("its discovery document names no keys");
     const set = await this.#fetchJson(keysUrl, signal);
+    const count = (set as { keys?: { length?: unknown } }).keys?.length;
+    if (typeof count === "number" && count > MAX_KEYS) throw unusable(`it has more than ${MAX_KEYS} keys`);
     try {
       return { find: createLocalJWKSet(set as JSONWebKeySet), fetchedMs: clock.monotonic() };
     } catch (cause) {
@@ -179,10 +186,10 @@ export class IdentityProvider {
   }
 }
 
-/** Errors caused by the caller's token become a refusal (null); any other is thrown. */
+/** Errors caused by the caller's token become a refusal (null); any other comes from the key that it names, and is thrown. */
 function refusal(error: unknown): null {
   if (error instanceof errors.JOSEError) return null;
-  throw error;
+  throw unusable("its key cannot be used", error);
 }
 
 function unusable(why: string, cause?: unknown): MillraceError {

@@ -218,6 +218,34 @@ test("sign_in tries all keys of a provider whose keys have no ids", async () => 
   });
 });
 
+test("sign_in passes over keys that cannot be used, and says when they are all that there is, or too many", async () => {
+  const right = await makeKey("RS256", null);
+  // Numbers that are no modulus, one of them too short.
+  const odd = (bytes: number, kid: string | null): Key => {
+    const n = Buffer.from(Uint8Array.from({ length: bytes }, (_, i) => i + 1)).toString("base64url");
+    return { ...right, jwk: { ...right.jwk, n, ...(kid === null ? {} : { kid }) } };
+  };
+  await withProvider(async (provider, served) => {
+    provider.keys = [odd(256, null), odd(64, null), odd(3, null), right];
+    assertEquals((await signIn(served, await provider.token({}, right))).error, null);
+  });
+  const refused: [Key[], RegExp][] = [
+    [[odd(64, "a")], /identity provider cannot be used: its key cannot be used/],
+    [Array.from({ length: 600 }, () => ({ ...right, jwk: { kty: "RSA", n: "AQ", e: "AQAB" } })), /more than 100 keys/],
+  ];
+  for (const [keys, message] of refused) {
+    await withProvider(async (provider, served) => {
+      provider.keys = keys;
+      const named = keys.length === 1 ? keys[0]! : right;
+      assertMatch(
+        (await signIn(served, await provider.token({}, { ...named, privateKey: right.privateKey }))).error?.message ??
+          "",
+        message,
+      );
+    });
+  }
+});
+
 test("sign_in reports a provider that is down or returns nonsense, and signs nobody in", async () => {
   await withProvider(async (provider, served) => {
     const token = await provider.token();
