@@ -99,6 +99,8 @@ class LibsqlConnection implements DatabaseConnection {
   readonly #clock: Clock;
   #transaction: Transaction | null = null;
   #isSetUp = false;
+  /** Whether a statement of the transaction was refused because another process holds the database. */
+  #wasRefused = false;
 
   constructor(client: Client, clock: Clock) {
     this.#client = client;
@@ -115,9 +117,11 @@ class LibsqlConnection implements DatabaseConnection {
     try {
       await transaction?.[how]();
     } catch (error) {
+      // A refused commit keeps its lock until a garbage collection. Only this connection can write beside it.
       throw databaseError(error);
     } finally {
       transaction?.close();
+      if (this.#wasRefused) await this.#renew();
     }
   }
 
@@ -147,14 +151,26 @@ class LibsqlConnection implements DatabaseConnection {
         await this.#setUp();
         return await action();
       } catch (error) {
-        if (!isBusy(error) || this.#transaction !== null) throw databaseError(error);
-        // The library leaves the refused statement half done, and no later transaction could commit.
-        this.#isSetUp = false;
-        await this.#client.reconnect();
+        if (!isBusy(error)) throw databaseError(error);
+        if (this.#transaction !== null) {
+          this.#wasRefused = true;
+          throw databaseError(error);
+        }
+        await this.#renew();
         if (this.#clock.monotonic() >= giveUpMs) throw databaseError(error);
       }
       await new Promise<void>((resolve) => void this.#clock.setTimeout(resolve, pauseMs));
     }
+  }
+
+  /**
+   * Replaces the connection after a refusal (`SQLITE_BUSY`). The library leaves the refused statement half done until a
+   * garbage collection: it may keep a lock, and while it waits later writes are acknowledged that are never committed.
+   * Statements that fail for another reason (a constraint, a full disk) end at once.
+   */
+  async #renew(): Promise<void> {
+    this.#wasRefused = this.#isSetUp = false;
+    await this.#client.reconnect();
   }
 
   async #setUp(): Promise<void> {
