@@ -1,7 +1,7 @@
 /** The command line, the same on all runtimes: configuration, commands, exit codes. */
 import { readFileSync } from "node:fs";
 import process from "node:process";
-import { type Config, configPath, helpText, parseConfig } from "../src/config.ts";
+import { type Config, configPath, helpText, misspeltVariables, parseConfig } from "../src/config.ts";
 import { MillraceError } from "../src/errors.ts";
 import type { Logger } from "../src/ports.ts";
 import { VERSION } from "../src/version.ts";
@@ -48,6 +48,7 @@ async function run(runtime: Runtime, args: readonly string[]): Promise<number> {
   }
   const ports = runtime.createPorts({ log: { level: config.logLevel, format: config.logFormat } });
   surviveStrayErrors(ports.log);
+  for (const line of misspeltVariables(process.env)) ports.log.log("warn", line);
   if (config.command === "token") return await runToken(config, ports);
   if (config.command === "user") return await runUser(config, ports);
   if (config.command === "doctor") return await runDoctor(config, ports);

@@ -3,7 +3,15 @@
  * the README. Adding an option means adding one line to `OPTIONS`; its field appears in `Config` automatically.
  */
 import { optionLines, optionMarkdown } from "./config/help.ts";
-import { type Option, readOptions, type Sources, splitArguments, type Values, variableName } from "./config/parse.ts";
+import {
+  type Option,
+  readOptions,
+  type Sources,
+  splitArguments,
+  unknownVariables,
+  type Values,
+  variableName,
+} from "./config/parse.ts";
 import * as value from "./config/values.ts";
 import { MillraceError } from "./errors.ts";
 import { VERSION } from "./version.ts";
@@ -280,6 +288,11 @@ const COMMANDS: Readonly<Partial<Record<string, number>>> = {
 export function configPath(sources: Pick<Sources, "args" | "env">): string | null {
   const given = splitArguments(OPTIONS, sources.args).values.get(OPTIONS.config.flag);
   return given?.[given.length - 1] ?? (sources.env[variableName(OPTIONS.config.flag)] || null);
+}
+
+/** One line for each variable of the environment that is named like an option and is none. */
+export function misspeltVariables(env: Sources["env"]): string[] {
+  return unknownVariables(OPTIONS, env);
 }
 
 /**

@@ -101,6 +101,21 @@ export function readOptions<Table extends OptionTable>(
   return result as Values<Table>;
 }
 
+/** Most unknown variables that are named. */
+const MAX_UNKNOWN = 10;
+
+/** One line for each variable that is named like ours and is none: a misspelt option has no effect. */
+export function unknownVariables(table: OptionTable, env: Sources["env"]): string[] {
+  const flags = Object.values(table).filter(({ flagOnly }) => !flagOnly).map(({ flag }) => flag);
+  const known = new Set(flags.map(variableName));
+  const unknown = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.has(name));
+  return unknown.slice(0, MAX_UNKNOWN).map((name) => {
+    const near = nearest(name.slice(ENV_PREFIX.length).toLowerCase().replaceAll("_", "-"), flags);
+    const hint = near === null ? "see --help" : `did you mean ${variableName(near)}?`;
+    return `unknown variable ${oneLine(name.slice(0, 80))} has no effect; ${hint}`;
+  });
+}
+
 function readFile(table: OptionTable, file: { path: string; text: string }): Map<string, unknown> {
   let parsed: unknown;
   try {

@@ -197,12 +197,34 @@ function inUnits(value: number, names: readonly string[], units: Readonly<Record
   return value === 0 || name === undefined ? String(value) : `${value / units[name.toLowerCase()]!}${name}`;
 }
 
-/** Bytes: `512MiB`, `2GB`, or a bare number. */
-export const size: ValueKind<number> = kind(
-  "SIZE",
-  "a size such as 512MiB or 2GB",
-  (value) => withUnit(value, SIZE_UNITS),
-  (value) => inUnits(value, ["TiB", "GiB", "MiB", "KiB", "TB", "GB", "MB", "kB"], SIZE_UNITS),
+/** Bare numbers below this lack their unit: nobody wants so few bytes. 0 has a meaning of its own. */
+const MIN_BARE_SIZE = 2 ** 20;
+/** The same for bytes per second. */
+const MIN_BARE_RATE = 1024;
+
+/** `inner`, which refuses bare numbers from 1 to before `min` and suggests `unit`. */
+function withoutLostUnit(inner: ValueKind<number>, min: number, unit: string): ValueKind<number> {
+  return {
+    ...inner,
+    parse(text) {
+      const value = inner.parse(text);
+      const number = text.trim();
+      if (value === 0 || value >= min || !/^[\d.]+$/.test(number)) return value;
+      throw new Error(`needs a unit: ${number} alone is ${number} bytes; did you mean ${number}${unit}?`);
+    },
+  };
+}
+
+/** Bytes: `512MiB`, `2GB`, or a bare number that is not small. */
+export const size: ValueKind<number> = withoutLostUnit(
+  kind(
+    "SIZE",
+    "a size such as 512MiB or 2GB",
+    (value) => withUnit(value, SIZE_UNITS),
+    (value) => inUnits(value, ["TiB", "GiB", "MiB", "KiB", "TB", "GB", "MB", "kB"], SIZE_UNITS),
+  ),
+  MIN_BARE_SIZE,
+  "GiB",
 );
 
 /** Bytes: a multiple of `step` up to `max`. */
@@ -213,12 +235,16 @@ export function sizeInSteps(step: number, max: number): ValueKind<number> {
   }, size.format);
 }
 
-/** Bytes per second: `2MB/s`, `16Mbit/s`, or a bare number. */
-export const rate: ValueKind<number> = kind(
-  "RATE",
-  "a rate such as 2MB/s or 16Mbit/s",
-  (value) => withUnit(value.replace(/\/s$/i, ""), { ...SIZE_UNITS, ...BIT_UNITS }),
-  (value) => value === 0 ? "0" : `${size.format(value)}/s`,
+/** Bytes per second: `2MB/s`, `16Mbit/s`, or a bare number that is not small. */
+export const rate: ValueKind<number> = withoutLostUnit(
+  kind(
+    "RATE",
+    "a rate such as 2MB/s or 16Mbit/s",
+    (value) => withUnit(value.replace(/\/s$/i, ""), { ...SIZE_UNITS, ...BIT_UNITS }),
+    (value) => value === 0 ? "0" : `${size.format(value)}/s`,
+  ),
+  MIN_BARE_RATE,
+  "MB/s",
 );
 
 /** Milliseconds, from `30s`, `500ms`, `2m`, `1h`, or a bare number of seconds. */

@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { configPath, helpText, optionsTable, parseConfig } from "../../src/config.ts";
+import { configPath, helpText, misspeltVariables, optionsTable, parseConfig } from "../../src/config.ts";
 import { MillraceError } from "../../src/errors.ts";
 
 const parse = (args: string[], env: Record<string, string> = {}, text?: string) =>
@@ -79,6 +79,9 @@ test("parseConfig() reports an error in one line", () => {
       undefined,
       '--cache-limit needs a size such as 512MiB or 2GB, not "12 parsecs"',
     ],
+    [["--cache-limit", "5"], {}, undefined, "--cache-limit needs a unit: 5 alone is 5 bytes; did you mean 5GiB?"],
+    [[], { MILLRACE_CACHE_LIMIT: "512" }, undefined, "MILLRACE_CACHE_LIMIT needs a unit: 512 alone is 512 bytes"],
+    [["--upload-limit", "2"], {}, undefined, "--upload-limit needs a unit: 2 alone is 2 bytes; did you mean 2MB/s?"],
     [["--start-timeout=soon"], {}, undefined, '--start-timeout needs a time such as 30s or 2m, not "soon"'],
     [["--public-url", "ftp://x"], {}, undefined, '--public-url needs an absolute http, https URL, not "ftp://x"'],
     [["--dht-bootstrap", "router"], {}, undefined, '--dht-bootstrap needs host:port, not "router"'],
@@ -110,9 +113,17 @@ test("parseConfig() reads where a Kodi is, and repeats no password in its error"
 
 test("parseConfig() reads sizes, rates and times with their units", () => {
   for (
-    const [text, bytes] of [["0", 0], ["512MiB", 2 ** 29], ["1.5 GB", 1.5e9], ["10kb", 1e4], ["2TiB", 2 ** 41]] as const
+    const [text, bytes] of [["0", 0], ["512MiB", 2 ** 29], ["1.5 GB", 1.5e9], ["10kb", 1e4], ["2TiB", 2 ** 41], [
+      "2000000",
+      2e6,
+    ]] as const
   ) assertEquals(parse(["--cache-limit", text]).cacheLimitBytes, bytes, text);
-  for (const [text, rate] of [["100", 100], ["1MiB/s", 2 ** 20], ["8kbit/s", 1000], ["8Mbit/s", 1e6]] as const) {
+  for (
+    const [text, rate] of [["2000", 2000], ["100B/s", 100], ["1MiB/s", 2 ** 20], ["8kbit/s", 1000], [
+      "8Mbit/s",
+      1e6,
+    ]] as const
+  ) {
     assertEquals(parse(["--download-limit", text]).downloadLimitBytesPerSecond, rate, text);
   }
   for (const [text, ms] of [["45", 45_000], ["250ms", 250], ["2m", 120_000], ["1h", 3_600_000]] as const) {
@@ -124,6 +135,17 @@ test("parseConfig() returns help and version even when other arguments are wrong
   assertEquals(parse(["--help", "demo"]).command, "help");
   assertEquals(parse(["--version"]).command, "version");
   assertEquals(parse(["help"]).command, "help");
+});
+
+test("misspeltVariables() names the variables that have no effect, and the nearest option", () => {
+  const env = { MILLRACE_HTTP_PORT: "1", MILLRACE_CACHE_LIMTI: "5GB", MILLRACE_ONCE: "1", PATH: "/bin", MILLRACE: "x" };
+  assertEquals(misspeltVariables(env), [
+    "unknown variable MILLRACE_CACHE_LIMTI has no effect; did you mean MILLRACE_CACHE_LIMIT?",
+    "unknown variable MILLRACE_ONCE has no effect; see --help",
+  ]);
+  const many = Object.fromEntries(Array.from({ length: 99 }, (_, i) => [`MILLRACE_\n${"X".repeat(200)}${i}`, ""]));
+  const lines = misspeltVariables(many);
+  assert(lines.length === 10 && lines.every((line) => line.length < 150 && !line.includes("\n")), lines[0]);
 });
 
 test("configPath() finds the file in flags and variables", () => {

@@ -96,6 +96,12 @@ test("millrace serve prints the ready line as JSON and logs as JSON when asked t
     for (const line of stderr.split("\n")) if (line !== "") assert(typeof JSON.parse(line).message === "string", line);
   }));
 
+test("millrace warns of a misspelt variable and goes on", async () => {
+  const { code, stderr } = await run(["token", "shwo"], { MILLRACE_HTTP_PROT: "1" });
+  assertEquals(code, 2);
+  assertMatch(stderr, /unknown variable MILLRACE_HTTP_PROT has no effect; did you mean MILLRACE_HTTP_PORT\?/);
+});
+
 test("millrace serve reads its configuration file", () =>
   withDirectory(async (directory) => {
     const file = path.join(directory, "config.json");
