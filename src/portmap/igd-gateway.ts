@@ -8,7 +8,7 @@ import { isNear, localNetworks } from "../upnp/near.ts";
 import { type ServiceAddress, servicesOf } from "../upnp/services.ts";
 import { callAction, upnpErrorOf } from "../upnp/soap.ts";
 import { searchDevices, type SsdpPorts } from "../upnp/ssdp.ts";
-import { readXml } from "../upnp/xml.ts";
+import { readInTurn, readXml } from "../upnp/xml.ts";
 import { type Gateway, LIFETIME_S, type MappedPort, type PortToMap } from "./types.ts";
 
 /** Devices of version 2 answer a search for version 1 (UPnP Device Architecture 1.1, 1.3.2), but some do not. */
@@ -141,7 +141,8 @@ export async function findIgds(ports: IgdPorts, signal: AbortSignal): Promise<Ig
       try {
         const { status, text } = await askDevice(ports.fetch, location, {}, limit.signal);
         if (status !== 200 || client === null) return [];
-        return connectionsOf(text, location).map((service) => new IgdGateway(ports, service, client));
+        const services = await readInTurn(() => connectionsOf(text, location), limit.signal);
+        return services.map((service) => new IgdGateway(ports, service, client));
       } catch (error) {
         if (signal.aborted) throw error;
         // Skip devices without a proper description.

@@ -3,7 +3,7 @@ import { escapeXml } from "../bytes/xml.ts";
 import { MillraceError } from "../errors.ts";
 import type { ServiceAddress } from "./services.ts";
 import { askDevice } from "./http.ts";
-import { readXml, textIn } from "./xml.ts";
+import { readInTurn, readXml, textIn } from "./xml.ts";
 
 /** Longest reason of a device shown, characters. */
 const MAX_REASON_CHARS = 200;
@@ -29,10 +29,10 @@ export async function callAction(
       `<s:Body><u:${action} xmlns:u="${type}">${values}</u:${action}></s:Body></s:Envelope>`,
   }, signal);
   if (status === 200) {
-    const root = readXml(text);
+    const root = await readInTurn(() => readXml(text), signal);
     return (name) => textIn(root, name);
   }
-  const { reason, code } = refusalOf(status, text);
+  const { reason, code } = await readInTurn(() => refusalOf(status, text), signal);
   throw new MillraceError("unavailable", `the device refuses ${action}: ${reason}`, { detail: { upnpError: code } });
 }
 

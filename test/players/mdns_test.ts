@@ -82,6 +82,17 @@ test("readMessage() follows compressed names only backwards, so that it terminat
   assertEquals(readMessage(crafted([0], 1, [1, 2, 3]))?.records, [], "an address of three bytes");
 });
 
+test("readMessage() refuses names that together have far more labels than services have", () => {
+  /** A message of `count` questions, all about one name of 126 labels. */
+  const message = (count: number) => {
+    const questions = Array.from({ length: count - 1 }, () => [0xc0, 12, 0, 12, 0, 1]).flat();
+    const name = Array.from({ length: 126 }, () => [1, 65]).flat();
+    return new Uint8Array([0, 0, 0, 0, 0, count, 0, 0, 0, 0, 0, 0, ...name, 0, 0, 12, 0, 1, ...questions]);
+  };
+  assertEquals(readMessage(message(16))?.questions.length, 16);
+  assertEquals(readMessage(message(17)), null);
+});
+
 test("readMessage() survives 20,000 damaged messages without an error of its own, in bounded time each", () => {
   const whole = writeMessage(response([...records("One"), ...records("Two")]));
   const random = noise(200_000);

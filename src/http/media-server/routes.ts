@@ -6,6 +6,7 @@ import type { Hono } from "hono";
 import { Allowances } from "../../bytes/allowance.ts";
 import { deadline } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
+import { readInTurn } from "../../upnp/xml.ts";
 import { hostName } from "../address.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "../context.ts";
 import { playbackFailure } from "../errors.ts";
@@ -57,7 +58,7 @@ export function addMediaServerRoutes(app: Hono<HttpEnv>, parts: HttpParts): void
       try {
         const tooLarge = () => new MillraceError("too_large", `a call is at most ${MAX_CALL_BYTES} bytes`);
         const body = await readBody(c.req.raw, parts.clock, MAX_CALL_BYTES, hold, tooLarge);
-        const call = readCall(new TextDecoder().decode(body));
+        const call = await readInTurn(() => readCall(new TextDecoder().decode(body)), late.signal);
         const library = new MediaLibrary(parts, c.get("caller").ownUrl);
         return soapResult(service.type, call.action, await perform(service, call, library, late.signal));
       } catch (error) {

@@ -1,11 +1,13 @@
 /** Reads and answers calls of control points: SOAP 1.1 as in UPnP Device Architecture 1.0 (section 3.2). */
-import { XmlElement } from "@rgrove/parse-xml";
+import type { XmlElement } from "@rgrove/parse-xml";
 import { escapeXml } from "../../bytes/xml.ts";
 import { hasCode } from "../../errors.ts";
-import { readXml } from "../../upnp/xml.ts";
+import { childrenOf, localName, readXml } from "../../upnp/xml.ts";
 
 /** Largest call read, bytes: real calls have a kilobyte. */
 export const MAX_CALL_BYTES = 16 * 1024;
+/** Most tags, references and quotes of a call: `Search` has 20 tags, and its criteria as many references as words. */
+const MAX_CALL_MARKS = 1024;
 
 const HEADERS = { "content-type": 'text/xml; charset="utf-8"', ext: "" };
 
@@ -30,7 +32,7 @@ export class UpnpError extends Error {
 export function readCall(text: string): SoapCall {
   let action: XmlElement | undefined;
   try {
-    const root = readXml(text);
+    const root = readXml(text, MAX_CALL_MARKS);
     const body = localName(root) === "Envelope"
       ? childrenOf(root).find((child) => localName(child) === "Body")
       : undefined;
@@ -64,12 +66,4 @@ function envelope(body: string, status: number): Response {
     '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" ' +
     `s:encodingStyle="http://schemas.xmlsoap.org/soap/encoding/"><s:Body>${body}</s:Body></s:Envelope>\n`;
   return new Response(text, { status, headers: HEADERS });
-}
-
-function childrenOf(element: XmlElement): XmlElement[] {
-  return element.children.filter((child) => child instanceof XmlElement);
-}
-
-function localName({ name }: XmlElement): string {
-  return name.slice(name.indexOf(":") + 1);
 }

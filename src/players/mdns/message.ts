@@ -8,6 +8,11 @@ const MAX_RECORDS = 128;
 /** Longest name, and longest label, bytes (RFC 1035, section 2.3.4). */
 const MAX_NAME_BYTES = 255;
 const MAX_LABEL_BYTES = 63;
+/**
+ * Most labels and pointers of all names of one message. Without a bound, compressed names that all lead to one of 127 labels
+ * make a message of 2 KB cost 100 ms. A full message about services has six labels per record.
+ */
+const MAX_LABELS = 2048;
 
 const CLASS_IN = 1;
 /** Highest bit of a class: "unicast response" in a question, "cache flush" in a record. */
@@ -67,12 +72,15 @@ export function readMessage(data: Uint8Array): DnsMessage | null {
   }
 }
 
+const DECODER = new TextDecoder();
+
 class Malformed extends Error {}
 
 class Reader {
   readonly #data: Uint8Array;
   readonly #view: DataView;
   #at = 0;
+  #labels = 0;
 
   constructor(data: Uint8Array) {
     this.#data = data;
@@ -156,10 +164,11 @@ class Reader {
       const length = this.#data[at];
       if (length === undefined) throw new Malformed();
       if (length === 0) break;
+      if (++this.#labels > MAX_LABELS) throw new Malformed();
       if (length <= MAX_LABEL_BYTES) {
         totalBytes += length + 1;
         if (totalBytes > MAX_NAME_BYTES || at + 1 + length > this.#data.length) throw new Malformed();
-        labels.push(new TextDecoder().decode(this.#data.subarray(at + 1, at + 1 + length)));
+        labels.push(DECODER.decode(this.#data.subarray(at + 1, at + 1 + length)));
         at += 1 + length;
       } else {
         const low = this.#data[at + 1];

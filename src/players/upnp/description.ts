@@ -2,10 +2,12 @@
 import { MillraceError } from "../../errors.ts";
 import { askDevice } from "../../upnp/http.ts";
 import { deviceAddress, type ServiceAddress, servicesOf } from "../../upnp/services.ts";
-import { elementsOf, readXml, textIn } from "../../upnp/xml.ts";
+import { childText, elementsOf, readInTurn, readXml, textIn } from "../../upnp/xml.ts";
 
 /** Longest name shown, characters. */
 const MAX_NAME_CHARS = 200;
+/** Most icons looked at: real devices have one per size, up to 8. */
+const MAX_ICONS = 32;
 
 /** A device that renders media. */
 export interface RendererDescription {
@@ -27,7 +29,7 @@ export async function describeRenderer(
 ): Promise<RendererDescription> {
   const { status, text } = await askDevice(fetcher, location, {}, signal);
   if (status !== 200) throw new MillraceError("protocol_violation", `the device answered ${status}`);
-  return readDescription(text, location);
+  return await readInTurn(() => readDescription(text, location), signal);
 }
 
 /** Parses a description; throws as `describeRenderer`. */
@@ -40,11 +42,11 @@ export function readDescription(text: string, location: URL): RendererDescriptio
   if (avTransport === null || !/^uuid:[\w.:-]{1,100}$/i.test(udn)) {
     throw new MillraceError("protocol_violation", "the device is no media renderer");
   }
-  const icons = [...elementsOf(root, "icon")].map((icon) => deviceAddress(textIn(icon, "url"), base)?.href ?? null);
+  const icons = elementsOf(root, "icon").take(MAX_ICONS).map((icon) => deviceAddress(childText(icon, "url"), base));
   return {
     udn,
     name: textIn(root, "friendlyName").slice(0, MAX_NAME_CHARS) || location.hostname,
-    icon: icons.find((icon) => icon !== null) ?? null,
+    icon: icons.find((icon) => icon !== null)?.href ?? null,
     avTransport,
     connectionManager: serviceOf("ConnectionManager"),
   };

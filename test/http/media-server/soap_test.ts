@@ -27,7 +27,10 @@ test("readCall() refuses with 401 what calls no action", () => {
   const entities =
     '<!DOCTYPE a [<!ENTITY x "y"><!ENTITY z "&x;&x;">]><Envelope><Body><Browse>&z;</Browse></Body></Envelope>';
   const deep = "<a>".repeat(5000);
-  for (const text of ["", "Browse", "<Body><Browse/></Body>", call(""), call("text"), "<Envelope/>", entities, deep]) {
+  const many = call(`<Browse>${"<a/>".repeat(1100)}</Browse>`);
+  for (
+    const text of [many, "", "Browse", "<Body><Browse/></Body>", call(""), call("text"), "<Envelope/>", entities, deep]
+  ) {
     assertEquals(assertThrows(() => readCall(text), UpnpError).errorCode, 401, text.slice(0, 80));
   }
   const below = seededBelow(3);
