@@ -117,7 +117,10 @@ async function send({ engine, opened, config, ports, place, stopped, signal }: S
   // It is for everybody: a web server may send it out.
   await ports.files.writeFile(transportFile, broadcast.transportFile, { mode: 0o644 });
   const { peerAddress } = engine;
-  const line = new StatusLine(config.json, process.stdout, () => describe(broadcast.status()));
+  const line = new StatusLine(config.json, process.stdout, () => ({
+    ...describe(broadcast.status()),
+    lost_packets: opened.lostPackets(),
+  }));
   const facts: BroadcastFacts = {
     name: broadcast.metainfo.name,
     source: opened.description,

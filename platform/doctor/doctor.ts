@@ -4,7 +4,7 @@ import type { Ports } from "../../src/ports.ts";
 import { chooseDirectories } from "../directories.ts";
 import { print } from "../host.ts";
 import { type Finding, findingText } from "./finding.ts";
-import { checkCache, checkDatabase, checkFfmpeg, checkStateDirectory } from "./machine.ts";
+import { checkCache, checkDatabase, checkDatagrams, checkFfmpeg, checkStateDirectory } from "./machine.ts";
 import { checkDiscovery, checkHttp, checkPeerPort, checkPortMapping, runningEngine } from "./network.ts";
 
 /** Exit code when something keeps the engine from its work. */
@@ -38,6 +38,8 @@ export async function* examine(config: Config, ports: Ports, signal: AbortSignal
   yield await checkCache(ports, config, directories);
   yield await checkDatabase(ports, config, directories);
   yield await checkFfmpeg(ports, signal);
+  const datagrams = await checkDatagrams(ports);
+  if (datagrams !== null) yield datagrams;
   yield* await discovery;
   yield await mapping;
 }

@@ -1,5 +1,5 @@
 /** Checks of this machine: directories and their room, ffmpeg, the database. */
-import { statfs } from "node:fs/promises";
+import { readFile, statfs } from "node:fs/promises";
 import type { Config } from "../../src/config.ts";
 import { createStore, storeLocation } from "../../src/database/store.ts";
 import { hasCode, MillraceError } from "../../src/errors.ts";
@@ -99,6 +99,23 @@ async function output(processes: Ports["processes"], args: readonly string[], si
     signal.removeEventListener("abort", kill);
     kill();
   }
+}
+
+/** Bytes of unread datagrams that a source of a broadcast asks the kernel to keep: what encoders send in one burst. */
+const DATAGRAM_BUFFER_BYTES = 4 * 2 ** 20;
+
+/** Whether the kernel keeps the datagrams of `udp://` and `rtp://` sources while the engine is busy. Linux only: null elsewhere. */
+export async function checkDatagrams({ runtime }: Pick<Ports, "runtime">): Promise<Finding | null> {
+  if (runtime.platform !== "linux") return null;
+  const largestBytes = Number(await readFile("/proc/sys/net/core/rmem_max", "utf8").catch(() => NaN));
+  if (!(largestBytes < DATAGRAM_BUFFER_BYTES)) return ok("UDP sources", "the kernel keeps bursts of datagrams");
+  return warning(
+    "UDP sources",
+    `the kernel keeps ${
+      Math.round(largestBytes / 1024)
+    } KiB of unread datagrams: udp:// and rtp:// sources may lose some`,
+    `allow more: sysctl -w net.core.rmem_max=${DATAGRAM_BUFFER_BYTES}, and the same line in /etc/sysctl.d`,
+  );
 }
 
 /** Whether playlists, accounts and settings can be read. Does not create a database. */

@@ -13,7 +13,7 @@ import type { PlatformOptions } from "./options.ts";
 import { processes } from "./processes.ts";
 import { programs } from "./programs.ts";
 import { ed25519 } from "./signatures.ts";
-import { udp } from "./udp.ts";
+import { createUdpPort, type EnlargeReceiveBuffer } from "./udp.ts";
 
 /** What differs between runtimes. */
 export interface RuntimeParts {
@@ -21,6 +21,8 @@ export interface RuntimeParts {
   readonly version: string;
   readonly tcp: TcpPort;
   readonly http: HttpPort;
+  /** Where the runtime's own way to enlarge receive buffers of UDP has no effect. */
+  readonly enlargeReceiveBuffer?: EnlargeReceiveBuffer;
 }
 
 const PLATFORMS: readonly RuntimeFacts["platform"][] = ["linux", "win32", "android", "darwin"];
@@ -36,7 +38,7 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
     ed25519,
     clock,
     tcp: parts.tcp,
-    udp,
+    udp: createUdpPort(parts.enlargeReceiveBuffer),
     files,
     processes,
     programs,

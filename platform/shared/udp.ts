@@ -8,39 +8,45 @@ import { handled } from "./stray.ts";
 /** Hops a multicast datagram may take: the local network only (BEP 14). */
 const MULTICAST_TTL = 1;
 
-/** UDP of this machine. */
-export const udp: UdpPort = {
-  bind(options: UdpBindOptions): Promise<UdpSocket> {
-    return new Promise((resolve, reject) => {
-      const host = options.host ?? "0.0.0.0";
-      const at = { host, port: options.port ?? 0 };
-      const multicast = options.multicastGroup !== undefined;
-      const socket = dgram.createSocket({ type: net.isIPv6(host) ? "udp6" : "udp4", reuseAddr: multicast });
-      const fail = (cause: unknown) => {
-        reject(bindError(cause, at, "UDP"));
-        closeQuietly(socket);
-      };
-      socket.once("error", fail);
-      socket.bind({ address: host, port: at.port, exclusive: true }, () => {
-        try {
-          if (multicast) joinGroup(socket, options.multicastGroup!, options.multicastInterface);
-        } catch (cause) {
-          return fail(cause);
-        }
-        if (options.receiveBufferBytes !== undefined) enlarge(socket, options.receiveBufferBytes);
-        socket.off("error", fail);
-        // ICMP errors arrive here; UDP guarantees no delivery, so they are ignored.
-        socket.on("error", () => {});
-        resolve(wrap(socket));
-      });
+/** Asks the kernel to keep `bytes` for the UDP sockets of this process that are bound to `port`. */
+export type EnlargeReceiveBuffer = (port: number, bytes: number) => void;
+
+/** UDP of this machine. `alsoEnlarge` is for a runtime whose own call does not reach the kernel. */
+export function createUdpPort(alsoEnlarge: EnlargeReceiveBuffer = () => {}): UdpPort {
+  return { bind: (options) => bind(options, alsoEnlarge) };
+}
+
+function bind(options: UdpBindOptions, alsoEnlarge: EnlargeReceiveBuffer): Promise<UdpSocket> {
+  return new Promise((resolve, reject) => {
+    const host = options.host ?? "0.0.0.0";
+    const at = { host, port: options.port ?? 0 };
+    const multicast = options.multicastGroup !== undefined;
+    const socket = dgram.createSocket({ type: net.isIPv6(host) ? "udp6" : "udp4", reuseAddr: multicast });
+    const fail = (cause: unknown) => {
+      reject(bindError(cause, at, "UDP"));
+      closeQuietly(socket);
+    };
+    socket.once("error", fail);
+    socket.bind({ address: host, port: at.port, exclusive: true }, () => {
+      try {
+        if (multicast) joinGroup(socket, options.multicastGroup!, options.multicastInterface);
+      } catch (cause) {
+        return fail(cause);
+      }
+      if (options.receiveBufferBytes !== undefined) enlarge(socket, options.receiveBufferBytes, alsoEnlarge);
+      socket.off("error", fail);
+      // ICMP errors arrive here; UDP guarantees no delivery, so they are ignored.
+      socket.on("error", () => {});
+      resolve(wrap(socket));
     });
-  },
-};
+  });
+}
 
 /** Asks for a larger receive buffer. The kernel may grant less, and a runtime that cannot ask keeps the default. */
-function enlarge(socket: dgram.Socket, bytes: number): void {
+function enlarge(socket: dgram.Socket, bytes: number, alsoEnlarge: EnlargeReceiveBuffer): void {
   try {
     socket.setRecvBufferSize(bytes);
+    alsoEnlarge(socket.address().port, bytes);
   } catch {
     // A small buffer loses datagrams under load, but is no reason not to listen.
   }

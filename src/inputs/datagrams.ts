@@ -1,5 +1,6 @@
 /** A transport stream in UDP datagrams, plain or in RTP, sent to one or to a group. */
 import { concatBytes } from "../bytes/hex.ts";
+import { ContinuityWatch } from "../bytes/ts/continuity.ts";
 import { areWholePackets } from "../bytes/ts/packet.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
 import { within } from "./input.ts";
@@ -21,23 +22,24 @@ const RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024;
 /** Losses are logged no more often, ms. */
 const REPORT_EVERY_MS = 10_000;
 
-/** Listens until it is left. Rejects with `conflict` when the port is taken. */
+/** Listens until it is left, and counts losses in `losses`. Rejects with `conflict` when the port is taken. */
 export function datagramEvents(
   ports: Pick<SourcePorts, "clock" | "log" | "runtime" | "udp">,
   spec: DatagramSpec,
+  losses: LossReport,
   signal: AbortSignal,
 ): AsyncGenerator<LiveInputEvent, void> {
-  return inPackets(receive(ports, spec, signal));
+  return inPackets(receive(ports, spec, losses, signal));
 }
 
 async function* receive(
   ports: Pick<SourcePorts, "clock" | "log" | "runtime" | "udp">,
   spec: DatagramSpec,
+  losses: LossReport,
   signal: AbortSignal,
 ): AsyncGenerator<LiveInputEvent, void> {
   const { clock, log } = ports;
   const queue = new BoundedQueue<Uint8Array>(QUEUE_BYTES, (datagram) => datagram.length);
-  const losses = new LossReport(ports, describeSource(spec));
   let overflowed = false;
   const socket = await ports.udp.bind({
     // Bound to the group, a socket receives only that group; Windows cannot do this.
@@ -58,6 +60,7 @@ async function* receive(
         const rest = order?.flush(clock.monotonic()) ?? [];
         if (rest.length > 0) yield { kind: "data", bytes: concatBytes(rest) };
         yield { kind: "lost", reason: `no datagram came to ${describeSource(spec)} for ${SILENT_AFTER_MS / 1000} s` };
+        losses.cut();
         // One listener for all waits: a new wait every few seconds would leave something of each with the signal.
         await filling;
       }
@@ -67,6 +70,7 @@ async function* receive(
       if (order !== null) losses.lost(order.lostPackets);
       if (overflowed) {
         overflowed = false;
+        losses.cut();
         log.log("warn", "datagrams came faster than they could be published");
         yield { kind: "lost", reason: "datagrams came faster than they could be published" };
       }
@@ -79,7 +83,10 @@ async function* receive(
 function* plain(datagrams: readonly Uint8Array[], losses: LossReport): Generator<LiveInputEvent, void> {
   const good = datagrams.filter(areWholePackets);
   losses.strange(datagrams.length - good.length);
-  if (good.length > 0) yield { kind: "data", bytes: concatBytes(good) };
+  if (good.length === 0) return;
+  const bytes = concatBytes(good);
+  losses.passed(bytes);
+  yield { kind: "data", bytes };
 }
 
 function* ordered(
@@ -109,9 +116,10 @@ function* ordered(
 }
 
 /** Reports losses, now and then. A lost datagram is no cut: decoders see it by the continuity counters. */
-class LossReport {
+export class LossReport {
   readonly #ports: Pick<SourcePorts, "clock" | "log">;
   readonly #source: string;
+  #continuity = new ContinuityWatch();
   #lost = 0;
   #strange = 0;
   #told = { lost: 0, strange: 0, atMs: -Infinity };
@@ -121,7 +129,23 @@ class LossReport {
     this.#source = source;
   }
 
-  /** `total` packets are missing so far. */
+  /** Packets that are missing so far: of RTP, or else transport packets, at least. */
+  get lostPackets(): number {
+    return this.#lost;
+  }
+
+  /** These transport packets came in plain datagrams. */
+  passed(packets: Uint8Array): void {
+    this.#lost += this.#continuity.missing(packets);
+    this.#tell();
+  }
+
+  /** What comes next does not continue what came before, and that was reported. */
+  cut(): void {
+    this.#continuity = new ContinuityWatch();
+  }
+
+  /** `total` packets of RTP are missing so far. */
   lost(total: number): void {
     this.#lost = total;
     this.#tell();

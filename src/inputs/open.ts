@@ -3,7 +3,7 @@ import { deadline, withSignal } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import type { LiveInput, LiveInputEvent } from "../live/broadcast/input.ts";
 import type { Logger } from "../ports.ts";
-import { datagramEvents } from "./datagrams.ts";
+import { datagramEvents, LossReport } from "./datagrams.ts";
 import { ffmpegEvents } from "./ffmpeg.ts";
 import { OPEN_TIMEOUT_MS, openFile } from "./file.ts";
 import { httpEvents } from "./http.ts";
@@ -32,6 +32,8 @@ export interface OpenedSource {
   readonly bytesPerS: number | null;
   /** For logs: without credentials. */
   readonly description: string;
+  /** Packets that datagrams lost so far (RTP), or transport packets, at least (UDP); null for other sources. */
+  lostPackets(): number | null;
 }
 
 /**
@@ -45,6 +47,7 @@ export async function openSource(ports: SourcePorts, source: string, options: So
     input: liveInput((signal) => inspected(announced(run(signal), ports.log, description), ports.log)),
     bytesPerS: null,
     description,
+    lostPackets: () => null,
   });
   const { once } = options;
   switch (spec.kind) {
@@ -53,8 +56,13 @@ export async function openSource(ports: SourcePorts, source: string, options: So
     case "http":
       return opened((signal) => httpEvents(ports, spec.url, once, signal));
     case "udp":
-    case "rtp":
-      return opened((signal) => datagramEvents(ports, spec, signal));
+    case "rtp": {
+      const losses = new LossReport(ports, description);
+      return {
+        ...opened((signal) => datagramEvents(ports, spec, losses, signal)),
+        lostPackets: () => losses.lostPackets,
+      };
+    }
     case "ffmpeg":
       return opened((signal) => ffmpegEvents(ports, { url: spec.url, before: [], once }, signal));
     case "file": {

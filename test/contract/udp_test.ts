@@ -3,6 +3,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import type { SocketAddress, UdpSocket } from "../../src/ports.ts";
 import { deferred, ports } from "./support.ts";
+import { run } from "../support/process.ts";
 import { noise } from "../support/random.ts";
 
 interface Datagram {
@@ -35,6 +36,21 @@ test("UdpPort.bind() and UdpSocket.send() carry datagrams with their sender's ad
   b.close();
   b.close();
   await a.send(payload, b.address);
+});
+
+test("UdpPort.bind() lets the kernel keep more unread datagrams than usual when asked", async () => {
+  if (ports.runtime.platform !== "linux") return;
+  const usual = await ports.udp.bind({ host: "127.0.0.1" });
+  const larger = await ports.udp.bind({ host: "127.0.0.1", receiveBufferBytes: 4 * 1024 * 1024 });
+  const [usualBytes, largerBytes] = await Promise.all([usual, larger].map(async (socket) => {
+    // What a runtime says about its own socket need not be so.
+    const { text, stderr } = await run("ss", ["-uanmH", `sport = :${socket.address.port}`]);
+    return Number(/rb(\d+)/.exec(text)?.[1] ?? assert(false, text + stderr));
+  }));
+  // Linux grants twice what may be asked for, net.core.rmem_max; that is the usual size, or more.
+  assert(largerBytes! > usualBytes!, `${largerBytes} bytes instead of ${usualBytes}`);
+  usual.close();
+  larger.close();
 });
 
 test("UdpPort.bind() rejects with conflict when the port is taken", async () => {

@@ -95,6 +95,20 @@ test("a udp:// source receives datagrams, and releases its port", async () => {
   again!.close();
 });
 
+test("a udp:// source counts and reports transport packets that are missing, and the stream continues", async () => {
+  const ports = await sourcePorts();
+  const heard = await listen(
+    ports,
+    `udp://127.0.0.1:1234`,
+    (to) => send(ports, to, [...PARTS.slice(0, 20), ...PARTS.slice(21)]),
+    (_, bytes) => bytes >= ALL.length - DATAGRAM,
+  );
+  assertEquals(losses(heard), []);
+  const counted = ports.lines.map(({ fields }) => fields["lostPackets"]);
+  assertEquals(counted.length, 1);
+  assert(Number(counted[0]) > 0 && Number(counted[0]) <= 7, `${counted[0]} packets`);
+});
+
 test("a udp:// source hears a multicast group, and no other group on that port", async () => {
   const ports = await sourcePorts();
   const heard = await listen(ports, `udp://@239.192.77.1:1234?localaddr=127.0.0.1`, async (to) => {
