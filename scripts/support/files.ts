@@ -29,7 +29,7 @@ export function readSources(folder: string, root = ROOT): SourceFile[] {
 
 /** The project's pages: every `README.md`. */
 export function readPages(root = ROOT): SourceFile[] {
-  const inside = ["src", "platform", "scripts", "test"].flatMap((folder) =>
+  const inside = ["src", "platform", "scripts", "test", "findings"].flatMap((folder) =>
     listFiles(folder, (file) => path.basename(file) === "README.md", root)
   );
   return ["README.md", ...inside].map((file) => ({ path: file, text: readFileSync(path.join(root, file), "utf8") }));
