@@ -13,9 +13,12 @@ export interface Timer {
 export interface Clock {
   /** Wall clock, Unix milliseconds. */
   now(): number;
-  /** Monotonic milliseconds with a fraction; origin arbitrary. */
+  /**
+   * Monotonic milliseconds with a fraction; origin arbitrary. Time in which the process stood still for more than 5 s (it
+   * was stopped, or its machine suspended) does not count: it heard nobody then, so silence means nothing.
+   */
   monotonic(): number;
-  /** Runs `fn` once after `delayMs` (≥ 0). The timer never keeps the process alive by itself. */
+  /** Runs `fn` once after `delayMs` (≥ 0) of `monotonic`. The timer never keeps the process alive by itself. */
   setTimeout(fn: () => void, delayMs: number): Timer;
 }
 

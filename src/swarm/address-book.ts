@@ -20,6 +20,21 @@ const MAX_RETURNS = 3;
 /** An address is forgotten after this many failures in a row. */
 const MAX_FAILURES = 6;
 
+/** Addresses that are dialled at once when there is no neighbour left: as many as `DialSlots` has places. */
+const MAX_WOKEN = 30;
+
+/**
+ * Sources whose naming of an address ends its rest, with the longest rest, ms, that goes on nevertheless. The user wants it
+ * dialled now. Several trackers may name one that has just failed. What peers repeat of each other would end every rest
+ * within a minute.
+ */
+const RENAMED: ReadonlyMap<PeerOrigin, number> = new Map([
+  ["manual", 0],
+  ["magnet", 0],
+  ["lsd", FIRST_RETRY_MS],
+  ["tracker", FIRST_RETRY_MS],
+]);
+
 /** How a kind of swarm rates addresses. */
 export interface BookPolicy {
   /** Delay before an address is tried again after its failures in a row (0: the last connection worked), ms; null: never. */
@@ -56,6 +71,8 @@ export interface KnownAddress {
   patient: boolean;
   /** It rests, because both sides had everything. */
   seed: boolean;
+  /** It was a neighbour once. */
+  hasWorked: boolean;
 }
 
 /** The bounded book of one swarm. Times are monotonic ms. */
@@ -64,6 +81,8 @@ export class AddressBook {
   readonly #perHost = new Map<string, number>();
   readonly #policy: BookPolicy;
   #seedsRest = false;
+  /** There is no neighbour, so that failures say as much about our own line. Addresses that have worked are kept meanwhile. */
+  isAlone = false;
 
   constructor(policy: BookPolicy = FILE_SWARM) {
     this.#policy = policy;
@@ -97,8 +116,19 @@ export class AddressBook {
       flipEncryption: false,
       patient: false,
       seed: false,
+      hasWorked: false,
     });
     this.#perHost.set(host, sameHost + 1);
+    return true;
+  }
+
+  /** An address was named, again perhaps: its rest may end, unless both sides had everything. Returns whether it did. */
+  endRest(address: SocketAddress, origin: PeerOrigin, nowMs: number): boolean {
+    const entry = this.get(address);
+    const leastMs = RENAMED.get(origin);
+    if (entry === undefined || leastMs === undefined || entry.state !== "idle" || entry.seed) return false;
+    if (entry.retryAtMs - nowMs <= leastMs) return false;
+    entry.retryAtMs = nowMs;
     return true;
   }
 
@@ -182,6 +212,17 @@ export class AddressBook {
     return true;
   }
 
+  /** There is no neighbour: the most promising of the addresses that worked, were named, or rest may be dialled at once. */
+  wake(nowMs: number): void {
+    const promising = this.list().filter(({ state, retryAtMs, seed, failures, hasWorked, origin }) =>
+      state === "idle" && retryAtMs > nowMs && !seed &&
+      (hasWorked || failures === 0 || origin === "manual" || origin === "magnet")
+    );
+    const scored = promising.map((entry) => ({ entry, score: this.#policy.score(entry) }));
+    scored.sort((a, b) => a.score - b.score);
+    for (const { entry } of scored.slice(0, MAX_WOKEN)) entry.retryAtMs = nowMs;
+  }
+
   /** All addresses. */
   list(): KnownAddress[] {
     return [...this.#entries.values()];
@@ -198,8 +239,8 @@ export class AddressBook {
   #retryLater(entry: KnownAddress, nowMs: number): void {
     const delayMs = this.#policy.retryDelayMs(entry);
     entry.state = "idle";
-    if (delayMs === null) this.remove(entry);
-    else entry.retryAtMs = nowMs + delayMs;
+    if (delayMs === null && !(this.isAlone && entry.hasWorked)) this.remove(entry);
+    else entry.retryAtMs = nowMs + (delayMs ?? LAST_RETRY_MS);
   }
 
   /** Makes room by dropping the worst idle address, if it is no better than one from `origin`. */

@@ -6,6 +6,7 @@ import type { AcceptTarget, LinkSettings } from "../wire/options.ts";
 import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import { hostKey, samePeerId } from "./address.ts";
 import type { AddressBook, KnownAddress } from "./address-book.ts";
+import { Comeback, type ReturningSwarm } from "./comeback.ts";
 import type { SwarmContext } from "./context.ts";
 import { SwarmDialRule } from "./dial-rule.ts";
 import { Dialer, type DialingSwarm } from "./dialer.ts";
@@ -22,7 +23,7 @@ const ROUND_MS = 1_000;
  * session is, how many are wanted, who gets a place, and what is done about them every second.
  */
 export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers>
-  implements NeighbourSwarm, DialingSwarm {
+  implements NeighbourSwarm, DialingSwarm, ReturningSwarm {
   abstract readonly book: AddressBook;
   readonly clock: Clock;
   readonly rule: SwarmDialRule;
@@ -37,6 +38,7 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
   #nextId = 1;
   #timer: Timer;
   #isCongested = false;
+  readonly #comeback: Comeback;
 
   /** `pexFirstMs`: age at which a neighbour first hears of others. */
   constructor(context: SwarmContext, infohash: Uint8Array, pexFirstMs: number) {
@@ -48,6 +50,7 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     this.#infohash = infohash;
     this.#dialer = new Dialer(this, context.ports.tcp, context.slots);
     this.#pex = new PexRounds(pexFirstMs);
+    this.#comeback = new Comeback(this);
     this.#timer = this.clock.setTimeout(() => this.#everyRound(), ROUND_MS);
   }
 
@@ -110,7 +113,8 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
 
   /** As `learn`, for an address that the rule need not be asked about. */
   adopt(address: SocketAddress, origin: PeerOrigin): void {
-    if (!this.isClosed && this.book.add(address, origin)) this.pump();
+    if (this.isClosed) return;
+    if (this.book.add(address, origin) || this.book.endRest(address, origin, this.now())) this.pump();
   }
 
   /** Dials if there is room. */
@@ -133,6 +137,7 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     if (this.isClosed) return;
     this.isClosed = true;
     this.#timer.cancel();
+    this.#comeback.close();
     this.#dialer.close();
     this.dropAll("the swarm was closed");
   }
@@ -147,6 +152,11 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     return this.isBanned(host);
   }
 
+  // ReturningSwarm
+
+  abstract readonly isEager: boolean;
+  abstract search(): void;
+
   // NeighbourSwarm
 
   ready(session: Session): void {
@@ -157,7 +167,8 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
       loser.drop(new MillraceError("conflict", "connected twice to one peer"));
       if (loser === session) return;
     }
-    if (session.address !== null) session.address.failures = 0;
+    if (session.address !== null) Object.assign(session.address, { failures: 0, hasWorked: true });
+    this.#comeback.joined();
     this.greet(session);
     const dhtPort = this.context.discovery?.dhtPort ?? null;
     if (dht && dhtPort !== null && !this.isPrivate) session.link!.sendDhtPort(dhtPort);
@@ -174,6 +185,7 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     const entry = this.book.get(address);
     if (entry?.state !== "idle") return;
     entry.state = "connected";
+    entry.hasWorked = true;
     session.address = entry;
   }
 
@@ -206,7 +218,9 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     if (hasCode(error, "protocol_violation") && session.info !== null) this.ban(session.host, error.message);
     if (session.address !== null) this.settle(session, session.address, error);
     this.left(session);
-    if (!this.isClosed) this.pump();
+    if (this.isClosed) return;
+    if (session.info !== null) this.#comeback.lost(session);
+    this.pump();
   }
 
   /** Peer exchange is on, and this is no private swarm (BEP 27). */
@@ -318,6 +332,7 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
 
   #everyRound(): void {
     if (this.isClosed) return;
+    this.#comeback.round(this.now());
     this.round(this.now());
     this.pump();
     this.#timer = this.clock.setTimeout(() => this.#everyRound(), ROUND_MS);

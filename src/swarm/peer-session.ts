@@ -53,6 +53,8 @@ export interface Torrent {
   learnMetadata(session: PeerSession, infoBytes: Uint8Array): Promise<void>;
   /** Called every second. */
   everyRound(nowMs: number): void;
+  /** Asks all that know peers for some, if any are wanted. */
+  needPeers(): void;
 }
 
 /** All peers of the torrent (`Peers`). */

@@ -44,6 +44,14 @@ export class Peers extends Neighbourhood<PeerSession> implements PeerSwarm, Roun
     return this.torrent.transfer?.complete ?? false;
   }
 
+  get isEager(): boolean {
+    return this.torrent.eager;
+  }
+
+  search(): void {
+    this.torrent.needPeers();
+  }
+
   get isCrowded(): boolean {
     return this.room() <= 0 && this.book.next(this.now(), (host) => this.isBanned(host)) !== null;
   }

@@ -363,6 +363,10 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.#webSeeds.open(transfer, new Set([...transfer.metainfo.webSeeds, ...this.#extraWebSeeds]));
   }
 
+  needPeers(): void {
+    if (this.eager) this.#discovery.needPeers(true);
+  }
+
   everyRound(nowMs: number): void {
     if (this.eager) this.#needPeers(nowMs);
     this.fetcher.round(nowMs);

@@ -45,7 +45,8 @@ function setUp(publish: (piece: SignedPiece) => void = () => {}) {
   const swarms = {
     broadcast() {
       leases++;
-      return { swarm: { peers, node: { publish } }, release: () => leases-- };
+      const { signal: ending } = new AbortController();
+      return { swarm: { peers, ending, node: { publish } }, release: () => leases-- };
     },
   } as unknown as LiveSwarmManager;
   return { parts: { clock, files, log, sha256, swarms }, clock, files, leases: () => leases };

@@ -238,3 +238,16 @@ test("LiveFeed goes on at once when its broadcaster is back with a clock that is
   const header = stage.node.window.newest!;
   assert(feed.dueMs(header) - stage.clock.monotonic() < 1000);
 });
+
+test("LiveFeed goes on near the edge at once when we stood still, and does not wait for what was due meanwhile", () => {
+  const { stage, peer, feed } = reader();
+  stage.clock.standStill(80_000);
+  stage.window(peer, 150, 187);
+  for (let seq = 176; seq <= 186; seq++) {
+    stage.header(peer, seq);
+    if (seq >= 180) stage.piece(peer, seq);
+  }
+  const seqs = given(feed, stage);
+  assertEquals(seqs[0], [180, true]);
+  assertEquals(seqs.at(-1), [186, false]);
+});

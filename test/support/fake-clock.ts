@@ -17,6 +17,7 @@ export const FAKE_EPOCH_MS = 1_767_225_600_000;
  */
 export class FakeClock implements Clock {
   #elapsedMs = 0;
+  #stoodStillMs = 0;
   #sequence = 0;
   readonly #timers = new Set<PendingTimer>();
   readonly #epochMs: number;
@@ -26,7 +27,7 @@ export class FakeClock implements Clock {
   }
 
   now(): number {
-    return Math.floor(this.#epochMs + this.#elapsedMs);
+    return Math.floor(this.#epochMs + this.#elapsedMs + this.#stoodStillMs);
   }
 
   monotonic(): number {
@@ -48,6 +49,11 @@ export class FakeClock implements Clock {
   get nextTimerMs(): number | null {
     const next = this.#earliest();
     return next === null ? null : Math.max(0, next.atMs - this.#elapsedMs);
+  }
+
+  /** The process stands still for `ms`: only the wall clock moves on. */
+  standStill(ms: number): void {
+    this.#stoodStillMs += ms;
   }
 
   /** Moves time on by `ms` (≥ 0), running what falls due. Promise reactions do not run in between: see `advanceAsync`. */

@@ -85,6 +85,64 @@ test("AddressBook.wakeSeeds() lets resting seeds be dialled, and no other peer",
   assertEquals(book.next(1_000, (host) => host === "seed"), null);
 });
 
+test("AddressBook.endRest() ends it when the user, a tracker or the local network names the address, and no other peer", () => {
+  for (
+    const [origin, ends] of [["manual", 1], ["magnet", 1], ["tracker", 1], ["lsd", 1], ["pex", 0], ["dht", 0]] as const
+  ) {
+    const book = new AddressBook();
+    const address = { host: "a", port: 1 };
+    book.add(address, "pex");
+    book.rest(book.get(address)!, 0, false);
+    assertEquals(book.endRest(address, origin, 1_000), ends === 1, origin);
+    assertEquals(book.next(1_000, () => false) !== null, ends === 1, origin);
+    book.rest(book.get(address)!, 0, true);
+    assertEquals(book.endRest(address, origin, 1_000), false, "both sides have everything");
+  }
+});
+
+test("AddressBook.endRest() leaves an address alone that has just failed, unless the user named it", () => {
+  const book = new AddressBook();
+  const address = { host: "a", port: 1 };
+  book.add(address, "tracker");
+  book.failed(book.get(address)!, 0);
+  assertEquals([book.endRest(address, "tracker", 0), book.endRest(address, "magnet", 0)], [false, true]);
+});
+
+test("AddressBook.wake() lets addresses that worked, rest or were named be dialled at once, thirty at most", () => {
+  const book = new AddressBook();
+  const add = (host: string, origin: "pex" | "magnet") => {
+    book.add({ host, port: 1 }, origin);
+    return book.get({ host, port: 1 })!;
+  };
+  book.rest(add("resting", "pex"), 0, false);
+  book.rest(add("seed", "pex"), 0, true);
+  book.failed(add("named", "magnet"), 0);
+  book.failed(add("stranger", "pex"), 0);
+  const known = add("known", "pex");
+  known.hasWorked = true;
+  book.failed(known, 0);
+  book.wake(1_000);
+  const due = () => book.list().filter(({ retryAtMs }) => retryAtMs <= 1_000).map(({ key }) => key.split(":")[0]);
+  assertEquals(due(), ["resting", "named", "known"]);
+  for (let i = 0; i < 100; i++) book.rest(add(`more ${i}`, "pex"), 1_000, false);
+  const before = due().length;
+  book.wake(1_000);
+  assertEquals(due().length, before + 30);
+});
+
+test("AddressBook.failed() keeps an address that worked while there is no neighbour at all", () => {
+  const book = new AddressBook();
+  book.add({ host: "a", port: 1 }, "tracker");
+  const entry = book.get({ host: "a", port: 1 })!;
+  entry.hasWorked = true;
+  book.isAlone = true;
+  for (let i = 0; i < 20; i++) book.failed(entry, 0);
+  assertEquals(book.size, 1);
+  book.isAlone = false;
+  book.failed(entry, 0);
+  assertEquals(book.size, 0);
+});
+
 test("AddressBook.endedEarly() lets a peer be dialled again after a second, three times, then as any other", () => {
   const book = new AddressBook();
   book.add({ host: "a", port: 1 }, "tracker");

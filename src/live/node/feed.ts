@@ -217,6 +217,11 @@ export class LiveFeed {
     const newest = this.#window.newest;
     if (newest === null || newest.seq < this.#nextSeq!) return false;
     const header = entry?.header ?? this.#headerAfter(this.#nextSeq!);
+    // When we stood still the edge moved on, and our clock did not: what is missing was due long ago. Beyond a
+    // discontinuity, times may be anything.
+    if (this.#returnAfter(this.#nextSeq!, newest) === null) {
+      this.#offsetMs = Math.max(this.#offsetMs, this.#edgeOffsetMs - POLICY.mostBehindMs);
+    }
     this.#dry ||= nowMs >= this.dueMs(header);
     this.#gap ||= this.#dry && !this.#mayStall(header, nowMs) && this.#hasAccessSoonAfter(header);
     const lostUntil = this.#lostUntil(newest, nowMs);

@@ -45,6 +45,8 @@ export interface LiveBroadcast {
   readonly proofs: SourceProofs;
   /** Called every second. */
   everyRound(nowMs: number): void;
+  /** Asks all that know members for some. */
+  needPeers(): void;
 }
 
 /** The connections of one live swarm. */
@@ -80,6 +82,14 @@ export class LivePeers extends Neighbourhood<LiveSession> implements LiveNeighbo
 
   get isPrivate(): boolean {
     return this.#broadcast.metainfo.isPrivate;
+  }
+
+  get isEager(): boolean {
+    return this.#broadcast.offer.role === "viewer";
+  }
+
+  search(): void {
+    this.#broadcast.needPeers();
   }
 
   /** Where the members we are connected to listen. */
@@ -218,7 +228,7 @@ export class LivePeers extends Neighbourhood<LiveSession> implements LiveNeighbo
   protected round(nowMs: number): void {
     for (const session of [...this.sessions]) {
       const fault = faultOf(session, this.node, nowMs);
-      if (fault?.isSilent === true) session.drop(new MillraceError("timeout", fault.reason));
+      if (fault?.isGone === true) session.drop(new MillraceError("timeout", fault.reason));
       else if (fault !== null) session.part(fault.reason);
     }
     this.exchangePeers(nowMs);

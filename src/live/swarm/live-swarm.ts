@@ -224,6 +224,10 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
     this.#discovery.needPeersAgain(nowMs, memberCount < FEW_PEERS, isLonely);
   }
 
+  needPeers(): void {
+    this.#discovery.needPeers(true);
+  }
+
   get #verifiedBytes(): number {
     return this.node.counters.fromSourceBytes + this.node.counters.fromViewersBytes;
   }

@@ -21,16 +21,16 @@ export function isOver(session: LiveSession, nowMs: number): boolean {
   return nowMs - session.link!.lastReceivedMs > QUIET_MS;
 }
 
-/** Why `session` should end; null when nothing is wrong. */
+/** Why `session` should end, and whether the way to it may be lost, so that it is dialled again; null when nothing is wrong. */
 export function faultOf(
   session: LiveSession,
   node: LiveNode,
   nowMs: number,
-): { readonly reason: string; readonly isSilent: boolean } | null {
+): { readonly reason: string; readonly isGone: boolean } | null {
   const { peer, link, startedMs } = session;
   if (!session.isReady) return null;
-  if (peer === null && nowMs - startedMs > STRANGER_MS) return { reason: "not a member", isSilent: false };
-  if (nowMs - link!.lastReceivedMs > SILENT_MS) return { reason: "silent", isSilent: true };
-  if (peer !== null && node.stalledMs(peer) > STALLED_MS) return { reason: "takes nothing", isSilent: false };
+  if (peer === null && nowMs - startedMs > STRANGER_MS) return { reason: "not a member", isGone: false };
+  if (nowMs - link!.lastReceivedMs > SILENT_MS) return { reason: "silent", isGone: true };
+  if (peer !== null && node.stalledMs(peer) > STALLED_MS) return { reason: "takes nothing", isGone: true };
   return null;
 }
