@@ -220,6 +220,8 @@ export interface InterfaceAddress {
 export interface NetworkPort {
   /** Current addresses of all interfaces that are up. */
   interfaces(): readonly InterfaceAddress[];
+  /** The machine's own name, with its domain if it has one; "" when it is unknown. Absent: unknown. */
+  hostName?(): string;
   /** Literal IPv4 addresses of the routers of default routes; empty where the system does not say. Absent: unknown. */
   gateways?(): Promise<readonly string[]>;
   /** Literal addresses of `host`, in the resolver's order. Rejects with `not_found`. */

@@ -34,6 +34,15 @@ export const network: NetworkPort = {
     return found;
   },
 
+  hostName() {
+    try {
+      return os.hostname();
+    } catch {
+      // Deno needs a permission for it.
+      return "";
+    }
+  },
+
   async gateways() {
     try {
       return gatewaysOf(await fs.readFile(LINUX_ROUTES, "utf8"));

@@ -50,6 +50,8 @@ export interface Caller {
   readonly mayBeLocal: boolean;
   /** A proxy passed the request on. */
   readonly isForwarded: boolean;
+  /** Why nothing is known of the caller behind it: the proxy is not trusted, or names no address. Absent: it is known. */
+  readonly unknownBehind?: "untrusted" | "silent";
 }
 
 /** Decides which callers may do what. Asks for the interfaces at each use: laptops move. */
@@ -91,7 +93,16 @@ export class AccessPolicy {
     const { headers } = request;
     const through = isForwarded(headers);
     if (!this.#isTrustedProxy(host)) {
-      if (through) return { host: `${host} forwards`, addressClass: "internet", mayBeLocal: false, isForwarded: true };
+      if (through) {
+        const unknownBehind = "untrusted" as const;
+        return {
+          host: `${host} forwards`,
+          addressClass: "internet",
+          mayBeLocal: false,
+          isForwarded: true,
+          unknownBehind,
+        };
+      }
       const addressClass = this.classify(host);
       if (!this.#hasProxy || addressClass !== "loopback") {
         return { host, addressClass, mayBeLocal: false, isForwarded: false };
@@ -108,7 +119,9 @@ export class AccessPolicy {
       // A field that the proxy does not set comes from the caller, and the caller is at least as far away as the other
       // field says.
       if (nearest === null || far > CLASSES.indexOf(nearest.addressClass)) {
-        nearest = { host: hop ?? `${host} forwards`, addressClass, mayBeLocal: false, isForwarded: true };
+        nearest = hop !== null
+          ? { host: hop, addressClass, mayBeLocal: false, isForwarded: true }
+          : { host: `${host} forwards`, addressClass, mayBeLocal: false, isForwarded: true, unknownBehind: "silent" };
       }
     }
     return nearest!;
@@ -144,13 +157,16 @@ export class AccessPolicy {
     const address = parse(host);
     if (address === null) return "internet";
     if (address.range() === "loopback") return "loopback";
+    const wanted = address.toNormalizedString();
+    let isNear = false;
+    // A machine may have several addresses in one subnet: all are looked at.
     for (const own of this.#network.interfaces()) {
       const base = parse(own.host);
       if (base === null || base.kind() !== address.kind()) continue;
-      if (base.toNormalizedString() === address.toNormalizedString()) return "loopback";
-      if (matches(address, base, own.prefixLength)) return "intranet";
+      if (base.toNormalizedString() === wanted) return "loopback";
+      isNear ||= matches(address, base, own.prefixLength);
     }
-    return "internet";
+    return isNear ? "intranet" : "internet";
   }
 
   /** This machine's address in the network that `host` is in; null when they have none in common. */
@@ -181,16 +197,25 @@ export class AccessPolicy {
     return name !== null && (this.#hosts.has(name) || this.#isOwnHost(header));
   }
 
-  /** Whether a Host header names this machine: `localhost` or one of its addresses. */
+  /**
+   * Whether a Host header names this machine: `localhost`, one of its addresses, or its own name, bare or in the local
+   * network. A page of somebody else's site cannot have such a name, wherever its own leads.
+   */
   #isOwnHost(header: string): boolean {
     const name = hostName(header);
     if (name === null) return false;
-    if (name === "localhost") return true;
+    if (name === "localhost" || this.#ownNames().includes(name)) return true;
     const address = parse(name);
     if (address === null) return false;
     if (address.range() === "loopback") return true;
     const wanted = address.toNormalizedString();
     return this.#network.interfaces().some((own) => parse(own.host)?.toNormalizedString() === wanted);
+  }
+
+  #ownNames(): readonly string[] {
+    const full = this.#network.hostName?.().toLowerCase() ?? "";
+    const bare = full.split(".")[0]!;
+    return bare === "" ? [] : [full, bare, `${bare}.local`];
   }
 
   /** Whether pages of this origin, as `Page` has it, may play and use public methods. */

@@ -61,6 +61,12 @@ export function addPageGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
   }
 }
 
+/** What to do about callers behind a proxy of whom nothing is known. */
+const REMEDIES = {
+  untrusted: ": a proxy passed the request on; see --trust-proxy",
+  silent: ": the trusted proxy passed the request on without saying for whom; have it send X-Forwarded-For",
+} as const;
+
 async function refusal(c: HttpContext, parts: HttpParts): Promise<Response | null> {
   if (!parts.policy.allowsHostHeader(hostField(c.req.raw))) {
     return text("misdirected request: this Host is not served here; see --allowed-host", 421);
@@ -71,7 +77,7 @@ async function refusal(c: HttpContext, parts: HttpParts): Promise<Response | nul
   const caller = c.env.isChecked ? LOCAL : parts.policy.callerOf(c.req.raw, c.env.info);
   if (!parts.policy.allows(caller.addressClass)) {
     const why = "access from this address is not allowed" +
-      (caller.isForwarded ? ": a proxy passed the request on; see --trust-proxy" : "");
+      (caller.unknownBehind === undefined ? "" : REMEDIES[caller.unknownBehind]);
     return isApiPath(c.req.path) ? failure(new ApiError(API_CODES.accessDenied, why, 403)) : text(why, 403);
   }
   const received = { request: c.req.raw, info: c.env.info, requestId: c.get("requestId"), caller };

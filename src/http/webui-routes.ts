@@ -71,7 +71,8 @@ async function hlsModule(): Promise<Uint8Array> {
 /** The frame of a page; `name` is that of its script and style. */
 function page(c: HttpContext, name: "app" | "docs"): Response {
   // Behind a reverse proxy the engine may stand below a path. The base is an address that the engine made: it has no quotes.
-  const base = new URL(c.get("caller").ownUrl).pathname.replace(/\/$/, "");
+  const own = new URL(c.get("caller").ownUrl);
+  const base = own.pathname.replace(/\/$/, "");
   const html = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -93,8 +94,13 @@ function page(c: HttpContext, name: "app" | "docs"): Response {
     "cache-control": "no-cache",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
-    "cross-origin-opener-policy": "same-origin",
+    ...(isTrustworthy(own) ? { "cross-origin-opener-policy": "same-origin" } : {}),
   });
+}
+
+/** Whether browsers hold the origin for secure: elsewhere they ignore some fields, and complain in the console. */
+function isTrustworthy({ protocol, hostname }: URL): boolean {
+  return protocol === "https:" || /^(localhost|.*\.localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
 }
 
 function assetResponse(c: HttpContext, { plain, gzip, etag }: Asset, type: string): Response {

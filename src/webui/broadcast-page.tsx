@@ -2,6 +2,7 @@
 /** Broadcasting: start one from a file or an address, see which members it reaches and on which paths. */
 import { useEffect, useState } from "hono/jsx/dom";
 import { type Broadcast, call, EngineError } from "./engine.ts";
+import { copyText } from "./insecure.ts";
 import { playHash } from "./naming.ts";
 import { MemberRows } from "./peer-list.tsx";
 import { SwarmPicture } from "./swarm-picture.tsx";
@@ -95,8 +96,7 @@ export function BroadcastPage({ failed }: BroadcastPageProps) {
 function BroadcastCard({ broadcast, stop }: { readonly broadcast: Broadcast; readonly stop: () => void }) {
   const { title, source, content_id, input, upload, peers, members, lost, ended, error } = broadcast;
   const [note, setNote] = useState("");
-  const copy = () =>
-    navigator.clipboard.writeText(content_id).then(() => setNote(text("copied")), () => setNote(content_id));
+  const copy = () => copyText(content_id).then((isCopied) => setNote(isCopied ? text("copied") : content_id));
   const state = error ?? (ended ? text("ended") : lost === null ? "" : text("sourceLost", lost));
   const figures = [
     text("input", input === null ? "…" : bytesText(input)),

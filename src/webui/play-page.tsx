@@ -151,12 +151,15 @@ function Found({ shown, choose, failed }: {
 
 async function openNamed(named: NonNullable<ReturnType<typeof nameOf>>): Promise<Shown> {
   if ("stream" in named) return await openStream(named.stream);
-  const analysis = await callPublic<Analysis>("analyze_content", { query: named.query });
+  const { query } = named;
+  const analysis = await callPublic<Analysis>("analyze_content", { query });
+  // The analysis gives a lookup some seconds; an id that is not found by then may still be.
+  if (isId(query) && analysis.item_url === null) return await openStream({ content_id: query });
   if (analysis.infohash !== null) {
-    // The words that were pasted say more than the infohash: trackers of an address, the record of a content id.
-    return await openStream(isId(named.query) ? { content_id: named.query } : { url: named.query });
+    // The address that was pasted says more than the infohash: trackers.
+    return await openStream({ url: query });
   }
-  const url = analysis.item_url ?? named.query;
+  const url = analysis.item_url ?? query;
   return { step: analysis.content_type === "playlist" ? "list" : "elsewhere", url };
 }
 

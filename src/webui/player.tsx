@@ -13,6 +13,7 @@ import {
   stopPlayback,
 } from "./engine.ts";
 import { type Attached, attachHls } from "./hls.ts";
+import { randomId } from "./insecure.ts";
 import { LiveBar } from "./live-bar.tsx";
 import { joinMediaSession, listenToKeys } from "./media-keys.ts";
 import type { Stream } from "./naming.ts";
@@ -75,7 +76,7 @@ export function Player(props: PlayerProps) {
         ...sound,
         ...heard,
         subtitles: "1",
-        pid: `page-${crypto.randomUUID()}`,
+        pid: `page-${randomId()}`,
       });
       if (ending.signal.aborted) return stopPlayback(session);
       setStarted(session);

@@ -2,6 +2,7 @@
 /** Cards of the settings: the engine, who may call it, how fast it may be, its token. */
 import { useState } from "hono/jsx/dom";
 import { call, callPublic, type Settings } from "./engine.ts";
+import { copyText } from "./insecure.ts";
 import { isLoopback } from "./naming.ts";
 import { QrCode } from "./qr.tsx";
 import { bytesText, text } from "./texts.ts";
@@ -117,8 +118,7 @@ export function TokenCard() {
   const [list, setList] = useState("");
   const [note, setNote] = useState("");
   const refused = (error: unknown) => setNote(error instanceof Error ? error.message : String(error));
-  const copy = (value: string) =>
-    navigator.clipboard.writeText(value).then(() => setNote(text("copied")), () => setNote(""));
+  const copy = (value: string) => copyText(value).then((isCopied) => setNote(isCopied ? text("copied") : ""));
   return (
     <article class="card">
       <h2>{text("otherDevices")}</h2>

@@ -2,6 +2,7 @@
 /** How to open what plays elsewhere: in a player, on the phone, on the TV, in the library. */
 import { useState } from "hono/jsx/dom";
 import { BASE, call, type OtherPlayer } from "./engine.ts";
+import { copyText } from "./insecure.ts";
 import { isLoopback, listAddress, type Stream } from "./naming.ts";
 import { PlayOn } from "./play-on.tsx";
 import { QrCode } from "./qr.tsx";
@@ -25,7 +26,7 @@ export function SharePanel({ title, stream, infohash, at, sent }: SharePanelProp
   const [shows, setShows] = useState(false);
   const tsUrl = `${location.origin}${BASE}/engine/getstream?${new URLSearchParams(stream)}`;
   const pageUrl = `${location.origin}${BASE}/${location.hash}`;
-  const copy = () => navigator.clipboard.writeText(tsUrl).then(() => setNote(text("copied")), () => setNote(tsUrl));
+  const copy = () => copyText(tsUrl).then((isCopied) => setNote(isCopied ? text("copied") : tsUrl));
   const add = () =>
     call("playlist_add_item", { title, infohash }).then(
       () => setNote(text("added")),

@@ -6,7 +6,7 @@ import { loadPorts } from "../../platform/detect.ts";
 import { createEngine, type Engine, type EngineOptions } from "../../src/engine.ts";
 import type { HttpServer } from "../../src/ports.ts";
 import { parseMagnet } from "../../src/metainfo/magnet.ts";
-import { type SeededFiles, seedFiles } from "../support/engine.ts";
+import { PAGE_HOST, type SeededFiles, seedFiles } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
@@ -30,7 +30,7 @@ async function serve(options: EngineOptions): Promise<Served> {
   const engine = await createEngine(ports, { ...alone, ...options });
   const server = await ports.http.serve({ host: "0.0.0.0", port: 0 }, (request, info) => engine.fetch(request, info));
   engine.servedAt(server.address);
-  return { engine, server, url: `http://127.0.0.1:${server.address.port}` };
+  return { engine, server, url: `http://${PAGE_HOST}:${server.address.port}` };
 }
 
 before(async () => {

@@ -6,7 +6,7 @@ import type { Browser, Page } from "playwright-core";
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine, type Engine } from "../../src/engine.ts";
 import type { HttpServer } from "../../src/ports.ts";
-import { type SeededFiles, seedFiles } from "../support/engine.ts";
+import { PAGE_HOST, type SeededFiles, seedFiles } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { type Program, start } from "../support/process.ts";
 import { until } from "../support/until.ts";
@@ -54,7 +54,7 @@ after(async () => {
 });
 
 test("a film is sent to a television, paused and stopped there", async () => {
-  await page.goto(`http://127.0.0.1:${server.address.port}/#/play?${new URLSearchParams({ q: seeder.magnet })}`);
+  await page.goto(`http://${PAGE_HOST}:${server.address.port}/#/play?${new URLSearchParams({ q: seeder.magnet })}`);
   await page.click(".files li button");
   const television = page.locator("button.other:has-text('Living room')");
   await until("the television is found", async () => {

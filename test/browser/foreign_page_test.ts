@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
 import type { Browser, Page } from "playwright-core";
-import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
+import { PAGE_HOST, type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { launchChromium } from "./support.ts";
 
@@ -22,9 +22,9 @@ const pages = createServer((_request, response) => {
 before(async () => {
   seeder = await seedFiles([{ path: "clip.mp4", bytes: clip("mp4-front.mp4") }]);
   served = await serveEngine();
-  pages.listen(0, "127.0.0.1");
+  pages.listen(0, PAGE_HOST);
   await new Promise((resolve) => pages.once("listening", resolve));
-  browser = await launchChromium(["--host-resolver-rules=MAP evil.example 127.0.0.1"]);
+  browser = await launchChromium([`--host-resolver-rules=MAP evil.example ${PAGE_HOST}`]);
   page = await browser.newPage();
   await page.goto(`http://evil.example:${(pages.address() as AddressInfo).port}/`);
 });

@@ -5,7 +5,7 @@ import type { Browser, Page } from "playwright-core";
 import { loadPorts } from "../../platform/detect.ts";
 import { CastIdentity } from "../../src/players/engines/cast-identity.ts";
 import { EnginePlayer } from "../../src/players/engines/engine-player.ts";
-import { type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
+import { PAGE_HOST, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { clipPath } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
@@ -24,7 +24,7 @@ const troubles: string[] = [];
 before(async () => {
   directory = await temporaryDirectory();
   served = await serveEngine({ accessToken: TOKEN, stateDir: `${directory.path}/state`, allowedHosts: ["tv.test"] });
-  browser = await launchChromium(["--host-resolver-rules=MAP tv.test 127.0.0.1"]);
+  browser = await launchChromium([`--host-resolver-rules=MAP tv.test ${PAGE_HOST}`]);
   page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   page.on("console", (message) => message.type() === "error" && troubles.push(message.text()));
   page.on("pageerror", (error) => troubles.push(String(error)));
@@ -79,7 +79,7 @@ test("settings show the last warnings, and sign a user in and out with messages"
 });
 
 test("from another device the page asks for the token once, and shows codes that a phone can scan", async () => {
-  const url = served.url.replace("127.0.0.1", "tv.test");
+  const url = served.url.replace(PAGE_HOST, "tv.test");
   const other = await browser.newPage();
   try {
     await other.goto(`${url}/#/settings`);
@@ -105,7 +105,7 @@ test("another engine that asks to play here is allowed by a click, and loses the
   };
   try {
     const identity = await CastIdentity.load(await loadPorts(), null);
-    const at = { host: "127.0.0.1", port: Number(new URL(asked.url).port) };
+    const at = { host: PAGE_HOST, port: Number(new URL(asked.url).port) };
     const self = { identity, name: "Study <b>", fetch };
     const sender = new EnginePlayer(self, { key: (await senders()).key, name: "this one", at, output: "file" });
     const stream = { id: "1", url: "http://127.0.0.1:1/engine/f/x/1/a.mkv", title: "A film", isLive: false };

@@ -2,7 +2,8 @@
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Browser, Page } from "playwright-core";
-import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
+import { TorrentSwarm } from "../../src/swarm/torrent-swarm.ts";
+import { PAGE_HOST, type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
@@ -219,5 +220,41 @@ test("phone, TV and dark views have no sideways scrolling and large enough targe
     assertEquals(small, [], name);
     assertEquals(await barriers(page), [], name);
     await shot(page, name);
+  }
+});
+
+test("the page waits for an infohash that takes longer than an analysis may", async () => {
+  const lone = await browser.newPage();
+  const { infohashHex } = seeder.metainfo;
+  const other = await serveEngine();
+  try {
+    await lone.goto(`${other.url}/`);
+    await lone.fill("input[name=q]", infohashHex);
+    const asks = lone.waitForRequest(/get_media_files/, { timeout: 20_000 });
+    await lone.keyboard.press("Enter");
+    await lone.waitForSelector("text=Looking it up");
+    await asks;
+    const [host = "", port = ""] = seeder.peer.split(":");
+    const swarm = other.engine.swarms.list().find((one) => one.infohashHex === infohashHex);
+    assert(swarm instanceof TorrentSwarm);
+    swarm.addPeer({ host, port: Number(port) });
+    await lone.waitForSelector(".files button");
+  } finally {
+    await lone.close();
+    await other.close();
+  }
+});
+
+test("Copy link says that it copied, on pages that are no secure context, too", async () => {
+  const context = await browser.newContext();
+  const copying = await context.newPage();
+  try {
+    await copying.goto(`${served.url}/#/play?q=${encodeURIComponent(seeder.magnet)}`);
+    await copying.click(".files button");
+    await copying.click("text=Copy link");
+    await copying.waitForSelector("text=Copied");
+    assertEquals(await copying.evaluate(() => isSecureContext), PAGE_HOST === "127.0.0.1");
+  } finally {
+    await context.close();
   }
 });

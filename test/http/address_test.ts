@@ -53,6 +53,60 @@ test("AccessPolicy.classify() distinguishes loopback, same subnet and the rest",
   for (const [host, kind] of table) assertEquals(policy().classify(host), kind as never, host);
 });
 
+test("AccessPolicy.classify() knows every address of this machine in a subnet for its own", () => {
+  const two: NetworkPort = {
+    interfaces: () => [
+      { name: "docker0", host: "10.0.0.1", prefixLength: 8, family: 4, loopback: false },
+      { name: "eth0", host: "10.0.0.2", prefixLength: 24, family: 4, loopback: false },
+    ],
+    resolve: () => Promise.resolve([]),
+  };
+  const both = new AccessPolicy(two, {
+    allowedHosts: [],
+    publicUrl: null,
+    trustedProxies: [],
+    allowIntranet: true,
+    allowInternet: false,
+  });
+  assertEquals(["10.0.0.1", "10.0.0.2", "10.0.0.3"].map((host) => both.classify(host)), [
+    "loopback",
+    "loopback",
+    "intranet",
+  ]);
+});
+
+test("AccessPolicy.allowsHostHeader() knows the machine's own name, and no other", () => {
+  const hosts = (hostName: string) => {
+    const named = new AccessPolicy({ ...network, hostName: () => hostName }, {
+      allowedHosts: [],
+      publicUrl: null,
+      trustedProxies: [],
+      allowIntranet: true,
+      allowInternet: false,
+    });
+    return (header: string) => named.allowsHostHeader(header);
+  };
+  const nas = hosts("NAS");
+  for (const header of ["nas", "nas:6878", "Nas.local:6878"]) assert(nas(header), header);
+  for (const header of ["nas.evil.example", "nas2", "nas.local.evil.example", ".local", "local"]) {
+    assert(!nas(header), header);
+  }
+  const full = hosts("nas.home.example");
+  for (const header of ["nas", "nas.local", "nas.home.example:80"]) assert(full(header), header);
+  assert(!full("home.example"));
+  const unknown = hosts("");
+  for (const header of ["", ".local", "nas"]) assert(!unknown(header), header);
+});
+
+test("AccessPolicy.callerOf() says why nothing is known of a caller behind a proxy", () => {
+  const through = { via: "1.1 proxy" };
+  const unknownBehind = (trustedProxies: string[], headers: Record<string, string>) =>
+    policy({ trustedProxies }).callerOf(request(headers), from("192.168.7.9")).unknownBehind;
+  assertEquals(unknownBehind([], through), "untrusted");
+  assertEquals(unknownBehind(["192.168.7.9"], through), "silent");
+  assertEquals(unknownBehind(["192.168.7.9"], { ...through, "x-forwarded-for": "8.8.8.8" }), undefined);
+});
+
 test("AccessPolicy.allows() follows the two settings and never refuses loopback", () => {
   const closed = policy({ allowIntranet: false });
   assertEquals([closed.allows("loopback"), closed.allows("intranet"), closed.allows("internet")], [true, false, false]);

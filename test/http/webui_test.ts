@@ -1,5 +1,5 @@
 /** How the web page is sent: what it may load, its size, and its addresses behind a proxy. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
@@ -21,6 +21,19 @@ test("/, /webui/ and /docs send a page with a policy that allows no inline scrip
       assert(!/<script(?![^>]* src=)|<style| style=| on\w+=/.test(html), "nothing inline");
     }
   });
+});
+
+test("/ sends fields that only secure contexts know to those alone: elsewhere the console would fill with errors", async () => {
+  await withEngine(async ({ engine }) => {
+    const policyAt = async (address: string) => {
+      const response = await engine.fetch(new Request(`${address}/`));
+      assertEquals(response.status, 200, address);
+      return response.headers.get("cross-origin-opener-policy");
+    };
+    assertEquals(await policyAt("http://127.0.0.1:6878"), "same-origin");
+    assertEquals(await policyAt("http://localhost:6878"), "same-origin");
+    assertEquals(await policyAt("http://tv.test:6878"), null);
+  }, { allowedHosts: ["tv.test"] });
 });
 
 test("/webui/app.js and the others are sent packed, with a tag that saves sending them again", async () => {
@@ -58,4 +71,19 @@ test("the page names its files below the path of --public-url", async () => {
     assertMatch(docs, /href="\/tv\/webui\/docs\.css"/);
     assertMatch(docs, /src="\/tv\/webui\/docs\.js"/);
   }, { publicUrl: "https://example.org/tv/" });
+});
+
+test("the web page uses nothing that browsers offer to secure contexts alone", () => {
+  const only =
+    /\brandomUUID\b|\bcrypto\.subtle\b|\.wakeLock\b|\.serviceWorker\b|\.mediaDevices\b|\bnavigator\.(share|storage|credentials|locks|usb|bluetooth|permissions)\b|\bshow(Open|Save)FilePicker\b|\bcaches\./;
+  const folder = new URL("../../src/webui/", import.meta.url);
+  const names = readdirSync(folder, { recursive: true }).map(String).filter((name) => /\.tsx?$/.test(name));
+  assertLess(20, names.length);
+  for (const name of names) {
+    // The bundles hold hls.js and hono, too, which look before they use such things.
+    if (name.endsWith("assets.generated.ts")) continue;
+    const source = readFileSync(new URL(name.replaceAll("\\", "/"), folder), "utf8");
+    if (!name.endsWith("insecure.ts")) assert(!source.includes("clipboard"), `${name}: use copyText()`);
+    assert(!only.test(source.replace(/\/\*[^]*?\*\//g, "")), `${name}: ${only.exec(source)}`);
+  }
 });

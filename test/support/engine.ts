@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import process from "node:process";
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine, type Engine, type EngineOptions } from "../../src/engine.ts";
 import { choosePieceLength, createTransportFile, hashPieces } from "../../src/metainfo/create.ts";
@@ -15,10 +16,16 @@ export async function temporaryDirectory(): Promise<{ path: string; remove(): Pr
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
+/**
+ * Address at which engines are served. Browsers hold pages of 127.0.0.1 for secure, and give them more than pages that come
+ * from anywhere else over plain http: the browser suite runs at another address of this machine, too.
+ */
+export const PAGE_HOST = process.env["MILLRACE_PAGE_HOST"] ?? "127.0.0.1";
+
 /** An engine with an HTTP server on a free port. Its answers are compared with `/openapi.json`. */
 export interface ServedEngine {
   readonly engine: Engine;
-  /** `http://127.0.0.1:<port>`. */
+  /** `http://127.0.0.1:<port>`, or the address that `MILLRACE_PAGE_HOST` names. */
   readonly url: string;
   readonly peer: string;
   close(): Promise<void>;
@@ -44,12 +51,12 @@ export async function serveOn(ports: Ports, options: EngineOptions): Promise<Ser
   const engine = await createEngine(ports, { ...ALONE, ...options });
   const answers = new CheckedAnswers();
   const server = await ports.http.serve(
-    { host: "127.0.0.1", port: 0 },
+    { host: PAGE_HOST, port: 0 },
     async (request, info) => answers.take(request, await engine.fetch(request, info)),
   );
   return {
     engine,
-    url: `http://127.0.0.1:${server.address.port}`,
+    url: `http://${PAGE_HOST}:${server.address.port}`,
     peer: `127.0.0.1:${engine.peerAddress?.port}`,
     async close() {
       await engine.close();
