@@ -270,6 +270,8 @@ async function pump(body: ReadableStream<Uint8Array>, outgoing: http.ServerRespo
     // This also ends a read() that waits for pieces nobody wants any more.
     reader.cancel().catch(() => {});
   });
+  // A body that ends in an error while the client takes nothing must not leave its connection behind.
+  reader.closed.catch(() => outgoing.destroy());
   pumping++;
   try {
     while (!outgoing.destroyed) {

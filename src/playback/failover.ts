@@ -5,8 +5,9 @@
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import { TsSplicer } from "../bytes/ts/splice.ts";
-import type { Clock, Logger } from "../ports.ts";
+import type { Clock, Logger, Timer } from "../ports.ts";
 import type { LiveSession } from "./live/live-session.ts";
+import { LONGEST_PAUSE_MS, pausedForTooLong } from "./session-base.ts";
 import type { AnySession } from "./sessions.ts";
 
 /**
@@ -71,7 +72,7 @@ export async function startOne(
 
 /**
  * The MPEG TS of a channel that began with `started`, a broadcast. It ends when a broadcast ends and no source is left
- * to continue, and breaks off when none of them plays any more.
+ * to continue, and breaks off when none of them plays any more or its client pauses for `LONGEST_PAUSE_MS`.
  */
 export function channelStream(
   parts: FailoverParts,
@@ -80,16 +81,26 @@ export function channelStream(
 ): ReadableStream<Uint8Array> {
   const leaving = new AbortController();
   const chunks = read(parts, sources, started, leaving.signal);
+  let pause: Timer | null = null;
+  const leave = async (reason: MillraceError) => {
+    pause?.cancel();
+    leaving.abort(reason);
+    await chunks.return(undefined).catch(() => {});
+  };
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
+      pause?.cancel();
       const { done, value } = await chunks.next();
-      if (done) controller.close();
-      else controller.enqueue(value);
+      if (done) return controller.close();
+      controller.enqueue(value);
+      pause = parts.clock.setTimeout(() => {
+        // Otherwise another source would continue where the session of this one was cut.
+        const reason = pausedForTooLong();
+        controller.error(reason);
+        void leave(reason);
+      }, LONGEST_PAUSE_MS);
     },
-    async cancel() {
-      leaving.abort(new MillraceError("aborted", "the client left"));
-      await chunks.return(undefined).catch(() => {});
-    },
+    cancel: () => leave(new MillraceError("aborted", "the client left")),
   }, { highWaterMark: 0 });
 }
 

@@ -14,6 +14,13 @@ export const SHUTDOWN = "shutdown";
 
 /** How often activity and stalls are checked. */
 const WATCH_MS = 1000;
+/** A body from which its client takes nothing is cut after this, ms: so long a viewer may pause. */
+export const LONGEST_PAUSE_MS = 3_600_000;
+
+/** The error of a body that was cut after a pause of `LONGEST_PAUSE_MS`. */
+export function pausedForTooLong(): MillraceError {
+  return new MillraceError("timeout", `the client took nothing for ${LONGEST_PAUSE_MS / 60_000} minutes`);
+}
 
 /** What makes two requests the same session. */
 export interface SessionIdentity {
@@ -63,6 +70,14 @@ export interface BodyParts {
   finish(): void;
 }
 
+/** A body that has not ended. */
+interface OpenBody {
+  /** Since when (monotonic ms) it waits for its client to take more; null: the client waits for it. */
+  pausedSinceMs: number | null;
+  /** Ends it with an error, although its client takes nothing. */
+  cut(reason: MillraceError): void;
+}
+
 /** A playback session. Subclasses call `watch` at the end of their constructor. */
 export abstract class Session {
   readonly id: string;
@@ -80,6 +95,7 @@ export abstract class Session {
   protected trouble: string | null = null;
   readonly #parts: SessionBaseParts;
   readonly #stopping = new AbortController();
+  readonly #bodies = new Set<OpenBody>();
   #activityTimeoutMs: number;
   #lastActivityMs: number;
   #stallReason: StallReason | null = null;
@@ -133,15 +149,20 @@ export abstract class Session {
     return this.#stallReason;
   }
 
-  /** Milliseconds without activity after which the session stops itself. */
+  /** Milliseconds without activity after which the session stops itself. An open body is activity. */
   set activityTimeoutMs(value: number) {
     this.#activityTimeoutMs = value;
     this.touch();
   }
 
-  /** Time since the player last did something, ms. */
+  /** Time since the player last did something, ms. A player that pauses does nothing. */
   get idleMs(): number {
     return this.clock.monotonic() - this.#lastActivityMs;
+  }
+
+  /** Whether a client reads a body, or pauses one that it will read on. */
+  get hasBody(): boolean {
+    return this.#bodies.size > 0;
   }
 
   /** The player did something. */
@@ -166,7 +187,10 @@ export abstract class Session {
     this.#watch?.cancel();
     if (this.#parts.stopNotifications && !this.#hasToldEnd) this.tell("download_stopped", { reason });
     this.events.close();
-    this.#stopping.abort(new MillraceError("closed", `the session was stopped: ${reason}`));
+    const closed = new MillraceError("closed", `the session was stopped: ${reason}`);
+    this.#stopping.abort(closed);
+    // The others see the signal; these would stay open as long as their clients take nothing.
+    for (const { pausedSinceMs, cut } of [...this.#bodies]) if (pausedSinceMs !== null) cut(closed);
     this.release();
     this.#parts.onStopped(reason);
   }
@@ -212,19 +236,34 @@ export abstract class Session {
     }, WATCH_MS);
   }
 
-  /** Streams: bounded by what the client takes, ended by the session's end, the client leaving, or silence. */
+  /**
+   * Streams: bounded by what the client takes, ended by the session's end, the client leaving, silence, or a pause of
+   * `LONGEST_PAUSE_MS`.
+   */
   protected body(parts: BodyParts): ReadableStream<Uint8Array> {
     const leaving = new AbortController();
     const follow = () => leaving.abort(abortError(this.signal));
     if (this.stopped) follow();
     else this.signal.addEventListener("abort", follow, { once: true });
     const iterator = parts.produce(leaving.signal)[Symbol.asyncIterator]();
+    const open: OpenBody = { pausedSinceMs: null, cut: () => {} };
+    this.#bodies.add(open);
     const finish = () => {
+      this.#bodies.delete(open);
       this.signal.removeEventListener("abort", follow);
       parts.finish();
     };
     return new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        open.cut = (reason) => {
+          leaving.abort(reason);
+          finish();
+          controller.error(reason);
+          iterator.return?.().catch(() => {});
+        };
+      },
       pull: async (controller) => {
+        open.pausedSinceMs = null;
         const late = () => leaving.abort(this.silence(parts.silence()));
         const timer = this.clock.setTimeout(late, this.readTimeoutMs);
         try {
@@ -245,6 +284,7 @@ export abstract class Session {
           if (!this.stopped && isTrouble) this.trouble = error.message;
           controller.error(error);
         } finally {
+          open.pausedSinceMs = this.clock.monotonic();
           timer.cancel();
         }
       },
@@ -261,8 +301,18 @@ export abstract class Session {
     return new MillraceError("timeout", `no data for ${this.readTimeoutMs} ms: ${reason}`);
   }
 
+  /** Ends the bodies whose clients pause for too long. */
+  #cutPaused(): void {
+    const untilMs = this.clock.monotonic() - LONGEST_PAUSE_MS;
+    for (const { pausedSinceMs, cut } of [...this.#bodies]) {
+      if (pausedSinceMs === null || pausedSinceMs > untilMs) continue;
+      cut(pausedForTooLong());
+    }
+  }
+
   #look(): void {
-    if (this.idleMs > this.#activityTimeoutMs) {
+    this.#cutPaused();
+    if (!this.hasBody && this.idleMs > this.#activityTimeoutMs) {
       this.stop(INACTIVITY);
       return;
     }

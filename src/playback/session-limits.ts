@@ -15,7 +15,8 @@ export const SESSION_LIMITS = {
 
 /**
  * A session that did nothing for this long may make room, ms. A viewer who zaps leaves up to four behind in a second. A
- * player that only paused loses nothing: its session comes back with its next request.
+ * player that only paused loses nothing unless it holds a connection: its session comes back with its next request. Those
+ * that hold one go last.
  */
 const EVICT_IDLE_MS = 3_000;
 
@@ -23,6 +24,8 @@ const EVICT_IDLE_MS = 3_000;
 export interface LimitedSession {
   /** Time since its player last did something, ms. */
   readonly idleMs: number;
+  /** Whether a client still has a connection on which it reads or pauses. */
+  readonly hasBody: boolean;
   stop(reason: string): void;
 }
 
@@ -40,7 +43,7 @@ export class SessionLimits {
     if (shortage === null) return;
     const mayGo = ({ kind, name }: Holder) =>
       holder.kind === "own" && shortage === "total" ? kind !== "own" : kind === holder.kind && name === holder.name;
-    const idle = this.#longestIdle(mayGo);
+    const idle = this.#longestIdle(mayGo, false) ?? this.#longestIdle(mayGo, true);
     if (idle === null) throw new MillraceError("too_busy", shortageText(holder, shortage));
     idle.stop(reason);
   }
@@ -57,10 +60,10 @@ export class SessionLimits {
     if (holder !== undefined && this.#holders.delete(session)) this.#shares.giveBack(holder);
   }
 
-  #longestIdle(mayGo: (holder: Holder) => boolean): LimitedSession | null {
+  #longestIdle(mayGo: (holder: Holder) => boolean, hasBody: boolean): LimitedSession | null {
     let found: LimitedSession | null = null;
     for (const [session, holder] of this.#holders) {
-      if (!mayGo(holder) || session.idleMs < EVICT_IDLE_MS) continue;
+      if (!mayGo(holder) || session.hasBody !== hasBody || session.idleMs < EVICT_IDLE_MS) continue;
       if (found === null || session.idleMs > found.idleMs) found = session;
     }
     return found;

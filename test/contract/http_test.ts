@@ -227,6 +227,33 @@ test("HttpPort.serve() aborts the request's signal when the client leaves before
   });
 });
 
+test("HttpPort.serve() cuts the connection when a body fails while its client takes nothing", () => {
+  const cut = deferred("the connection's end");
+  let pulls = 0;
+  let fail = () => {};
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => void (fail = () => controller.error(new Error("it paused for too long"))),
+    pull(controller) {
+      pulls++;
+      controller.enqueue(new Uint8Array(CHUNK));
+    },
+  });
+  return withServer((request) => {
+    request.signal.addEventListener("abort", () => cut.resolve());
+    return new Response(body);
+  }, async (base) => {
+    const socket = await raw(base, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    socket.pause();
+    for (let still = 0, last = -1; still < 20; still = pulls === last ? still + 1 : 0) {
+      last = pulls;
+      await turns(3);
+    }
+    fail();
+    await cut.promise;
+    socket.destroy();
+  });
+});
+
 test("HttpPort.serve() stops pulling for a stalled reader and resumes when it reads again", () => {
   const { state, body } = endless();
   return withServer(() => new Response(body), async (base) => {

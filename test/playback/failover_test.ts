@@ -4,7 +4,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { abortError, MillraceError } from "../../src/errors.ts";
 import { channelStream, type Source, type StartedSource, startOne } from "../../src/playback/failover.ts";
 import type { LiveSession } from "../../src/playback/live/live-session.ts";
-import { FakeClock } from "../support/fake-clock.ts";
+import { FakeClock, settle } from "../support/fake-clock.ts";
 
 const log = { log: () => {}, child: () => log };
 const { signal } = new AbortController();
@@ -166,4 +166,21 @@ test("channelStream() of a single source has the patience of its session, and le
   await reader.cancel();
   await clock.advanceAsync(0);
   assertEquals([sources[0]!.left, clock.pendingTimers], [1, 0]);
+});
+
+test("channelStream() ends when its client takes nothing for an hour, whatever other sources there are", async () => {
+  const { clock, sources, begin } = channel(2);
+  const { reader, next } = await begin();
+  const first = next();
+  await settle();
+  sources[0]!.say("a");
+  assertEquals(await first, "a");
+  clock.advance(3_599_000);
+  const second = next();
+  sources[0]!.say("b");
+  assertEquals(await second, "b");
+  clock.advance(3_600_000);
+  await assertRejects(() => reader.read(), MillraceError, "the client took nothing for 60 minutes");
+  await settle();
+  assertEquals([sources[0]!.left, sources[1]!.starts, clock.pendingTimers], [1, 0, 0]);
 });

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertLess, assertMatch, assertRejects, assertThr
 import { MillraceError } from "../../src/errors.ts";
 import type { PlaybackEvent } from "../../src/playback/events.ts";
 import type { LiveSession } from "../../src/playback/live/live-session.ts";
+import { concatBytes } from "../../src/bytes/hex.ts";
 import { WindowFiles } from "../../src/playback/live/window-files.ts";
 import { manifestText, segmentBody } from "../../src/playback/output.ts";
 import type { StartRequest } from "../../src/playback/start-request.ts";
@@ -12,7 +13,7 @@ import { bareMagnet } from "../../src/content/resolve.ts";
 import type { AnyMetainfo } from "../../src/metainfo/live.ts";
 import { MemoryFiles } from "../storage/memory-files.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
-import { checkTs } from "../support/ts-check.ts";
+import { checkTs, ticksBetween } from "../support/ts-check.ts";
 import { FakeLiveSwarms, Studio } from "./live-support.ts";
 import { FakeSwarm, FakeSwarms, makeSessions, startRequest } from "./support.ts";
 
@@ -257,6 +258,42 @@ test("LiveSession stops itself without activity and releases everything", async 
   const events = await drain(session, clock);
   assertEquals(events.at(-1), { name: "download_stopped", params: { reason: "inactivity" } });
   assertEquals(session.errorMessage, null);
+});
+
+test("LiveSession.openStream() continues where it was after a pause inside the window, and at the edge after a longer one", async () => {
+  for (const pauseS of [50, 80, 300]) {
+    const { start, studio, clock } = await setUp();
+    await studio.run(4000);
+    const session = await start({ useApiStop: false });
+    const reader = session.openStream().getReader();
+    const parts: Uint8Array[] = [];
+    const readFor = async (ms: number) => {
+      const over = new AbortController();
+      const reading = (async () => {
+        while (!over.signal.aborted) parts.push((await reader.read()).value!);
+      })();
+      await studio.run(ms);
+      over.abort();
+      await studio.run(1000);
+      await reading;
+    };
+    await readFor(5000);
+    await studio.run(pauseS * 1000);
+    await readFor(5000);
+    assert(!session.stopped, "a pause is no inactivity");
+    const ts = concatBytes(parts);
+    // A picture is cut short where the window has moved on, and the clip has too few clock values where it starts over.
+    assertEquals(
+      checkTs(ts, { isSegment: false }).problems.filter((one) => !/PCR gap|is short|runs back/.test(one)),
+      [],
+    );
+    const video = checkTs(ts, { isSegment: false }).streams.find(({ pid }) => pid === 0x100)!;
+    const jumps = video.units.filter((unit, i) => i > 0 && ticksBetween(unit.dts, video.units[i - 1]!.dts) > 90_000);
+    assertEquals(jumps.length, pauseS < 60 ? 0 : 1, `${pauseS} s`);
+    assert(jumps.every(({ randomAccess }) => randomAccess));
+    assertLess(clock.now() - session.position!.positionMs, pauseS < 60 ? 70_000 : 10_000);
+    session.stop("test");
+  }
 });
 
 test("Sessions.start() of a broadcast that was played before uses no segment number twice", async () => {

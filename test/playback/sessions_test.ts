@@ -78,6 +78,36 @@ test("PlaybackSession stops itself after 60 s without activity, an hour with use
   assertEquals([patient.stopped, swarms.leases, swarm.readers.size], [true, 0, 0]);
 });
 
+async function* endless(): AsyncGenerator<Uint8Array> {
+  for (let n = 0;; n++) yield await Promise.resolve(Uint8Array.of(n));
+}
+
+test("Session.body() keeps its session while its client pauses for up to an hour, then cuts it", async () => {
+  const { start, clock, swarm, swarms } = setUp();
+  const session = await start();
+  const reader = session.stream(endless).getReader();
+  assertEquals((await reader.read()).value, Uint8Array.of(0));
+  for (const [i, pauseMs] of [80_000, 300_000, 3_599_000].entries()) {
+    await settle();
+    clock.advance(pauseMs);
+    assertEquals([session.stopped, (await reader.read()).value], [false, Uint8Array.of(i + 1)]);
+  }
+  await settle();
+  clock.advance(3_602_000);
+  await assertRejects(() => reader.read(), MillraceError, "the client took nothing for 60 minutes");
+  assertEquals([session.stopped, swarms.leases, swarm.readers.size], [true, 0, 0]);
+});
+
+test("Session.stop() ends a body whose client pauses, so that nothing waits for that client", async () => {
+  const { start } = setUp();
+  const session = await start();
+  const reader = session.stream(endless).getReader();
+  await reader.read();
+  await settle();
+  session.stop("test");
+  await assertRejects(() => reader.closed, MillraceError, "the session was stopped: test");
+});
+
 test("Sessions.start() fails at its deadline with the reason and frees everything", async () => {
   const { start, clock, swarm, swarms, sessions } = setUp({ silent: true });
   swarm.peers = 0;

@@ -27,10 +27,11 @@ class Lab {
   readonly limits = new SessionLimits();
   readonly stopped: string[] = [];
 
-  start(name: string, holder: Holder, idleMs = 0): void {
+  start(name: string, holder: Holder, idleMs = 0, hasBody = false): void {
     this.limits.makeRoom(holder, "inactivity");
     const session: LimitedSession = {
       idleMs,
+      hasBody,
       stop: (reason) => {
         this.stopped.push(`${name} ${reason}`);
         this.limits.remove(session);
@@ -60,6 +61,16 @@ test("SessionLimits ends the caller's session that was idle for longest to make 
   lab.start("next", tv);
   isBusy(() => lab.start("next", tv));
   assertEquals(lab.stopped, ["tv 5 inactivity", "tv 3 inactivity"]);
+});
+
+test("SessionLimits ends sessions whose players pause an open connection after all that have none", () => {
+  const lab = new Lab();
+  const tv = other("192.168.1.2");
+  for (let i = 0; i < SESSION_LIMITS.other - 1; i++) lab.start(`paused ${i}`, tv, 50_000 + i, true);
+  lab.start("left", tv, 4000);
+  lab.start("next", tv);
+  lab.start("next", tv);
+  assertEquals(lab.stopped, ["left inactivity", `paused ${SESSION_LIMITS.other - 2} inactivity`]);
 });
 
 test("SessionLimits always has room for this machine beside any number of strangers", () => {
