@@ -182,6 +182,7 @@ async function segment(c: HttpContext, parts: HttpParts): Promise<Response> {
   };
   const query = {
     infohashHex: c.req.param("infohash") ?? "",
+    n: Number(match[1]),
     fileIndex: index === undefined ? undefined : Number(index),
     preferredAudioLanguage: c.req.query("preferred_audio_language") ?? null,
     transcode: transcodingOf({
@@ -202,7 +203,7 @@ async function segment(c: HttpContext, parts: HttpParts): Promise<Response> {
   if (session === null) return notFound();
   if (session.kind === "file") await session.ready(c.req.raw.signal);
   session.touch();
-  const body = segmentBody(session, Number(match[1]));
+  const body = segmentBody(session, query.n);
   if (body === null) return notFound("no such segment");
   const headers = new Headers({ "content-type": OUTPUT_TYPES.ts, "cache-control": "no-cache" });
   if (body.sizeBytes !== null) headers.set("content-length", String(body.sizeBytes));

@@ -65,6 +65,8 @@ export interface SegmentClient {
 /** What a segment's URL says about its session. */
 export interface SegmentQuery {
   readonly infohashHex: string;
+  /** Number of the segment. */
+  readonly n: number;
   /** undefined: the default file. */
   readonly fileIndex: number | undefined;
   readonly preferredAudioLanguage: string | null;
@@ -150,7 +152,7 @@ export class SessionRecords {
   }
 
   /** The newest HLS session that a segment's URL fits and whose id `caller` once showed. */
-  findForSegment(query: SegmentQuery, caller: string): SessionRecord | null {
+  findForSegment(query: Omit<SegmentQuery, "n">, caller: string): SessionRecord | null {
     let found: SessionRecord | null = null;
     for (const record of this.#byId.values()) {
       if (record.infohashHex !== query.infohashHex || record.output !== "hls") continue;

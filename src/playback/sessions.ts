@@ -96,14 +96,15 @@ export class Sessions {
     const record = this.#records.find(infohashHex, id);
     if (record !== null) this.#records.addHolder(id, caller);
     const running = this.find(infohashHex, id);
-    if (running !== null || record === null) return running;
+    if (record === null || (running !== null && !hasContinued(running))) return running;
+    running?.stop(INACTIVITY);
     return await this.#bringBack(record, signal);
   }
 
   /**
-   * The HLS session that a segment's URL belongs to: the client's own first, then any on that file. One that ended by
-   * itself is brought back only for a caller that once showed its id, because an infohash is no secret. Null when there
-   * is none. Rejects as `start`.
+   * The HLS session that a segment's URL belongs to: one that has the segment, and of those the client's own first. One
+   * that ended by itself is brought back only for a caller that once showed its id, because an infohash is no secret.
+   * Null when there is none. Rejects as `start`.
    */
   async openForSegment(
     query: SegmentQuery,
@@ -123,6 +124,7 @@ export class Sessions {
   #findForSegment(query: SegmentQuery, client: SegmentClient): AnySession | null {
     const { fileIndex } = query;
     let found: AnySession | null = null;
+    let foundRank = -1;
     for (const session of this.#byId.values()) {
       const { identity } = session;
       if (identity.infohashHex !== query.infohashHex || identity.output !== "hls" || session.failed) continue;
@@ -135,8 +137,10 @@ export class Sessions {
         const record = this.#records.find(identity.infohashHex, session.id);
         if (record === null || !record.holders.includes(client.caller)) continue;
       }
-      if (identity.client === client.host) return session;
-      found ??= session;
+      // A broadcast that ended and began again under its id has several windows, each with segments of its own.
+      const hasIt = session.kind === "file" || session.segment(query.n) !== null;
+      const rank = (hasIt ? 2 : 0) + (identity.client === client.host ? 1 : 0);
+      if (rank > foundRank) [found, foundRank] = [session, rank];
     }
     return found;
   }
@@ -378,4 +382,9 @@ export class Sessions {
     if (running.stream.ended) return null;
     return running.rejoined(request);
   }
+}
+
+/** Whether the broadcast of a session is over and has begun again under the same id, and nobody still reads the old part. */
+function hasContinued(session: AnySession): boolean {
+  return session.kind === "live" && session.stream.hasContinued && !session.hasBody;
 }

@@ -112,6 +112,11 @@ export class LiveStream {
     return this.#clock.monotonic() - this.#lastGrowthMs;
   }
 
+  /** It has ended, and its broadcaster sends again under the same id: that is another stream. */
+  get hasContinued(): boolean {
+    return this.ended && this.missesPieces;
+  }
+
   /** Pieces are known that have not come. */
   get missesPieces(): boolean {
     const newest = this.source.node.window.newest;
