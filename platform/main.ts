@@ -96,6 +96,8 @@ function surviveStrayErrors(log: Logger): void {
     const stack = reason instanceof Error ? reason.stack : undefined;
     log.log("error", "an error was not handled", { code: "internal", error: reason, stack });
   };
+  // Nobody reads what is printed any more. To log that would fail in the same way, again and again.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   process.on("unhandledRejection", survive);
   process.on("uncaughtException", survive);
 }

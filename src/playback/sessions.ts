@@ -1,6 +1,7 @@
 /** All playback sessions of an engine: starting, joining, finding, ending. Section 3.1 of the HTTP API. */
 import { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
+import { faultFields, guardedClock } from "../bytes/guarded-clock.ts";
 import { chooseFile, isDefaultFile } from "../content/file-choice.ts";
 import { isLive } from "../metainfo/live.ts";
 import type { Metainfo } from "../metainfo/types.ts";
@@ -57,7 +58,7 @@ export class Sessions {
     this.#records = parts.records ?? new SessionRecords();
     const { audioEncoder, audioTarget, foreignReader } = parts;
     this.#presentations = new Presentations({ audioEncoder, audioTarget, foreignReader });
-    this.#live = new LiveStreams(parts.live, parts.clock, parts.liveWindow);
+    this.#live = new LiveStreams(parts.live, parts.clock, parts.liveWindow, parts.log);
     this.#ended = new EndedSessions(parts.clock);
   }
 
@@ -313,7 +314,7 @@ export class Sessions {
     return {
       id,
       identity,
-      clock: this.#parts.clock,
+      clock: guardedClock(this.#parts.clock, (error) => this.#broke(id, error)),
       preferredAudioLanguage: request.preferredAudioLanguage,
       clientSessionId: request.clientSessionId,
       activityTimeoutMs: activityTimeoutMs(request),
@@ -336,6 +337,12 @@ export class Sessions {
         if (this.#byKey.get(key)?.id === id) this.#byKey.delete(key);
       },
     };
+  }
+
+  /** A timer of that session threw: it ends, and nobody else notices. */
+  #broke(id: string, error: unknown): void {
+    this.#parts.log.log("error", "a fault of the engine ended a session", { session: id, ...faultFields(error) });
+    this.#byId.get(id)?.stop("a fault of the engine ended this session: start it again");
   }
 
   #keep<T extends AnySession>(key: string, session: T, request: StartRequest): T {

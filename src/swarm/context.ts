@@ -44,6 +44,8 @@ export interface SwarmContext {
   /** Connections over UDP, to peers that only a common neighbour can bring together with us. */
   readonly utp: UtpEndpoint;
   readonly connectPeer: (connection: TcpConnection, options: ConnectPeerOptions) => PeerLink;
+  /** An exception of ours outside a timer: ends the swarm whose context this is, with a reason. */
+  failed(error: unknown): void;
   /** Port by which others reach us, as far as we know; null when none accepts peers. */
   listenPort(): number | null;
   /** UDP port by which others reach `utp`, as far as we know. Rejects when there is no UDP. */

@@ -34,6 +34,8 @@ export interface DialingSwarm {
   skips(host: string): boolean;
   /** A connection is open, `rttMs` after the dial began. It must be `open`ed in the same turn. */
   connected(entry: KnownAddress, connection: TcpConnection, rttMs: number): void;
+  /** Taking a connection failed by a fault of ours. */
+  failed(error: unknown): void;
 }
 
 /** The dialer of one swarm. */
@@ -63,7 +65,7 @@ export class Dialer {
       if (entry === null) return this.#sleep(now);
       if (!this.#slots.tryTake()) return this.#slots.wait(this.#onSlot);
       this.#dialing++;
-      void this.#dial(entry);
+      this.#dial(entry).catch((error) => swarm.failed(error));
     }
   }
 
@@ -88,11 +90,10 @@ export class Dialer {
       ? null
       : clock.setTimeout(() => (doubt(), this.pump()), doubtfulAfterMs);
     try {
-      const connection = await this.#tcp.connect(entry.address, { signal: limit.signal });
-      if (this.#closed) return connection.abort();
-      this.#swarm.connected(entry, connection, clock.monotonic() - startedMs);
-    } catch {
-      book.failed(entry, clock.monotonic());
+      const connection = await this.#tcp.connect(entry.address, { signal: limit.signal }).catch(() => null);
+      if (connection === null) book.failed(entry, clock.monotonic());
+      else if (this.#closed) return connection.abort();
+      else this.#swarm.connected(entry, connection, clock.monotonic() - startedMs);
     } finally {
       limit.cancel();
       timer?.cancel();

@@ -3,7 +3,7 @@ import { Surroundings } from "../discovery/nearness.ts";
 import { refuseAll } from "../discovery/redirects.ts";
 import type { Discovery } from "../discovery/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
-import { guardedClock } from "../bytes/guarded-clock.ts";
+import { faultFields, guardedClock } from "../bytes/guarded-clock.ts";
 import type { Ports, TcpListener, Timer, UdpSocket } from "../ports.ts";
 import type { PieceCache } from "../storage/types.ts";
 import { UtpEndpoint } from "../utp/utp-endpoint.ts";
@@ -125,6 +125,7 @@ export class TorrentSwarmManager implements SwarmManager {
       createScheduler: (shape, sources, forgetPiece) => new Scheduler(shape, sources, forgetPiece),
       utp: new UtpEndpoint({ clock, random: Math.random, open: () => this.#openUdp() }),
       connectPeer,
+      failed: (error) => this.#ports.log.log("error", "a fault of the engine", faultFields(error)),
       listenPort: () => this.#listener === null ? null : this.#externalPort ?? this.#listener.address.port,
       utpPort: async () => {
         const port = await this.context.utp.bind();
@@ -188,17 +189,16 @@ export class TorrentSwarmManager implements SwarmManager {
    * this swarm, and nobody else notices.
    */
   contextOf(infohashHex: string): SwarmContext {
-    const clock = guardedClock(this.#ports.clock, (cause) => {
-      const stack = cause instanceof Error ? cause.stack : undefined;
-      const fields = { infohash: infohashHex, code: "internal", error: String(cause), stack };
+    const failed = (cause: unknown) => {
+      const fields = { infohash: infohashHex, ...faultFields(cause) };
       this.#ports.log.log("error", "a fault of the engine ended a swarm", fields);
       const swarm = this.swarms.get(infohashHex);
       const reason = new MillraceError("internal", "a fault of the engine ended this stream: start it again", {
         cause,
       });
       if (swarm !== undefined) void this.swarms.leave(swarm, reason);
-    });
-    return { ...this.context, ports: { ...this.#ports, clock } };
+    };
+    return { ...this.context, failed, ports: { ...this.#ports, clock: guardedClock(this.#ports.clock, failed) } };
   }
 
   list(): readonly TorrentSwarm[] {

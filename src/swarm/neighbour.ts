@@ -17,6 +17,8 @@ export interface NeighbourSwarm {
   peersLearnt(neighbour: Neighbour, added: readonly SocketAddress[]): void;
   dhtNode(address: SocketAddress): void;
   ended(neighbour: Neighbour, error: Error | null): void;
+  /** Handling the end of a neighbour failed by a fault of ours. */
+  failed(error: unknown): void;
 }
 
 /** What the peer's handshake said: its id and reserved bits. */
@@ -127,7 +129,11 @@ export abstract class Neighbour<Swarm extends NeighbourSwarm = NeighbourSwarm> {
   close(error: Error | null): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.left();
-    this.swarm.ended(this, error);
+    try {
+      this.left();
+      this.swarm.ended(this, error);
+    } catch (fault) {
+      this.swarm.failed(fault);
+    }
   }
 }

@@ -1,4 +1,5 @@
 /** The neighbours of one swarm, of a torrent or a broadcast: from address to connection to session, and how each ends. */
+import { faultFields } from "../bytes/guarded-clock.ts";
 import type { PeerOrigin, ServerScope } from "../discovery/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock, SocketAddress, TcpConnection, Timer } from "../ports.ts";
@@ -212,8 +213,17 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     if (this.rule.allows(address, "incoming", null)) this.context.discovery?.addDhtNode(address);
   }
 
+  failed(error: unknown): void {
+    this.context.failed(error);
+  }
+
   ended(session: Session, error: Error | null): void {
     if (!this.#sessions.delete(session.id)) return;
+    // What one peer can trigger costs the link to it, and no swarm.
+    if (hasCode(error, "internal")) {
+      const fields = { host: session.host, ...faultFields(error.cause) };
+      this.context.ports.log.log("error", "a fault of the engine ended the connection to a peer", fields);
+    }
     this.#pex.left(session);
     if (hasCode(error, "protocol_violation") && session.info !== null) this.ban(session.host, error.message);
     if (session.address !== null) this.settle(session, session.address, error);

@@ -191,6 +191,7 @@ test("Dialer tries others when dials take long, and gives these up in the end", 
       room: () => 2,
       skips: () => false,
       connected: () => {},
+      failed: () => {},
     },
     {
       connect: (target, { signal }) => {

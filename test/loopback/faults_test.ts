@@ -2,6 +2,10 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { Children } from "../../src/live/node/children.ts";
+import { PacketWindow } from "../../src/playback/live/packet-window.ts";
+import { PlaybackSession } from "../../src/playback/session.ts";
+import { PeerSession } from "../../src/swarm/peer-session.ts";
+import type { TorrentSwarm } from "../../src/swarm/torrent-swarm.ts";
 import { serveEngine } from "../support/engine.ts";
 import { onAir } from "../support/live.ts";
 import { until } from "../support/until.ts";
@@ -29,6 +33,80 @@ test("An exception in a timer of one torrent ends its sessions with a reason; an
     assert(response !== null);
     assertEquals(new Uint8Array(await (await fetch(response.playback_url)).arrayBuffer()), first.data);
   } finally {
+    await served.close();
+    await Promise.all([first.close(), second.close()]);
+  }
+});
+
+test("An exception in a timer of a session ends it with a reason; another one plays on, and it can be started again", async () => {
+  const noise = await seedNoise(2 * MIB, { seed: 3 });
+  const served = await serveEngine();
+  const { stall } = PlaybackSession.prototype as unknown as { stall(): null };
+  try {
+    const start = (pid: string) => startSession(served, "getfile", { magnet: noise.magnet, pid });
+    const [dying, living] = await Promise.all([start("dying"), start("living")]);
+    Object.assign(PlaybackSession.prototype, {
+      stall(this: PlaybackSession) {
+        return this.identity.client === "dying" ? broken() : stall.call(this);
+      },
+    });
+    const errorOf = async ({ stat_url }: typeof dying) => (await (await fetch(stat_url)).json()).error;
+    await until("the session ended", async () => await errorOf(dying) !== null);
+    assertEquals([await errorOf(dying), await errorOf(living)], ["unknown playback session id", null]);
+    assertEquals(new Uint8Array(await (await fetch(living.playback_url)).arrayBuffer()), noise.data);
+    Object.assign(PlaybackSession.prototype, { stall });
+    const again = await start("dying");
+    assertEquals(new Uint8Array(await (await fetch(again.playback_url)).arrayBuffer()), noise.data);
+  } finally {
+    Object.assign(PlaybackSession.prototype, { stall });
+    await served.close();
+    await noise.close();
+  }
+});
+
+test("An exception in the window of a broadcast ends its sessions; the next start plays on in the same swarm", async () => {
+  const air = await onAir();
+  const { append } = PacketWindow.prototype;
+  try {
+    const { stat_url } = await startSession(air.viewer, "getstream", { magnet: air.magnet });
+    let faults = 0;
+    PacketWindow.prototype.append = function (...piece) {
+      return faults++ === 0 ? broken() : append.apply(this, piece);
+    };
+    await until("the session ended", async () => (await (await fetch(stat_url)).json()).error !== null);
+    assertEquals(air.viewer.engine.broadcasts.list().length, 1);
+    const again = await startSession(air.viewer, "getstream", { magnet: air.magnet });
+    const reader = (await fetch(again.playback_url)).body!.getReader();
+    assertEquals((await reader.read()).done, false);
+    await reader.cancel();
+  } finally {
+    PacketWindow.prototype.append = append;
+    await air.close();
+  }
+});
+
+test("An exception in handling a peer's message costs the link to that peer, and one at its end the swarm", async () => {
+  const [first, second] = await Promise.all([seedNoise(2 * MIB, { seed: 4 }), seedNoise(2 * MIB, { seed: 5 })]);
+  const served = await serveEngine();
+  const { unchoke } = PeerSession.prototype;
+  try {
+    let faults = 0;
+    PeerSession.prototype.unchoke = function () {
+      return faults++ === 0 ? broken() : unchoke.call(this);
+    };
+    const { playback_url } = await startSession(served, "getfile", { magnet: first.magnet });
+    assertEquals(new Uint8Array(await (await fetch(playback_url)).arrayBuffer()), first.data);
+    assert(faults > 1, "it connected again");
+    const swarm = served.engine.swarms.list()[0] as TorrentSwarm;
+    for (const session of swarm.peers.sessions) {
+      Object.assign(session, { left: broken });
+      session.drop();
+    }
+    await until("the swarm is left", () => !served.engine.swarms.list().includes(swarm));
+    const other = await startSession(served, "getfile", { magnet: second.magnet });
+    assertEquals(new Uint8Array(await (await fetch(other.playback_url)).arrayBuffer()), second.data);
+  } finally {
+    PeerSession.prototype.unchoke = unchoke;
     await served.close();
     await Promise.all([first.close(), second.close()]);
   }

@@ -83,6 +83,19 @@ test("millrace serve logs exceptions that nobody caught, with their stacks, and 
     assertEquals((await program.ended).code, 0);
   }));
 
+test("millrace serve goes on when nobody reads what it prints any more", () =>
+  withDirectory(async (directory) => {
+    const program = start(["serve", ...quietFlags(directory), "--log-level", "debug"]);
+    const match = READY.exec(await program.firstLine);
+    program.child.stdout!.destroy();
+    program.child.stderr!.destroy();
+    const status = async () => (await fetch(`${match![1]}/webui/api/service?method=get_version`)).status;
+    // Each is logged.
+    for (let i = 0; i < 20; i++) assertEquals(await status(), 200);
+    program.kill("SIGTERM");
+    assertEquals((await program.ended).code, 0);
+  }));
+
 test("millrace serve prints the ready line as JSON and logs as JSON when asked to", () =>
   withDirectory(async (directory) => {
     const program = start([...quietFlags(directory), "--log-level", "debug"], { MILLRACE_LOG_FORMAT: "json" });

@@ -21,8 +21,14 @@ import { createLiveKey, HeaderSigner } from "../signer.ts";
 const FIRST_DATA_MS = 60_000;
 /** Viewers' addresses are saved this often, ms. */
 const SAVE_VIEWERS_MS = 5_000;
-/** A broadcast joins its swarm again no more often than this, ms: a fault may come again at once. */
+/**
+ * A broadcast joins its swarm again no more often than this, ms: a fault may come again at once. Each time that a swarm did
+ * not last, the pause is doubled, up to the last.
+ */
 const REJOIN_MS = 5_000;
+const LAST_REJOIN_MS = 300_000;
+/** A swarm that lasted for this long, ms, ended by another fault. */
+const LASTED_MS = 600_000;
 /** Time for the input to release what it holds, ms. */
 const INPUT_CLOSE_MS = 1_000;
 
@@ -133,6 +139,7 @@ class RunningBroadcast implements Broadcast {
   /** Replaced when a fault of the engine ended its swarm. */
   #lease: Lease<LiveSwarm>;
   #rejoinedMs = -Infinity;
+  #rejoinAfterMs = REJOIN_MS;
   #headSeq = -1;
   #lost: string | null = null;
   #timer: Timer;
@@ -230,12 +237,14 @@ class RunningBroadcast implements Broadcast {
 
   /**
    * Joins again under the same id when a fault of the engine ended the swarm: numbers go on, and viewers come back. A
-   * fault that comes again at once does not bring it back more often than every few seconds.
+   * fault that comes again at once brings it back ever less often.
    */
   #rejoin(): void {
     const { ending, peers } = this.#lease.swarm;
     const nowMs = this.#parts.clock.monotonic();
-    if (!ending.aborted || this.#closing !== null || nowMs - this.#rejoinedMs < REJOIN_MS) return;
+    if (!ending.aborted || this.#closing !== null || nowMs - this.#rejoinedMs < this.#rejoinAfterMs) return;
+    const hasLasted = nowMs - this.#rejoinedMs >= LASTED_MS;
+    this.#rejoinAfterMs = hasLasted ? REJOIN_MS : Math.min(LAST_REJOIN_MS, 2 * this.#rejoinAfterMs);
     this.#rejoinedMs = nowMs;
     const { signer, uploadLimitBytesPerSecond } = this.#running;
     const addresses = peers.book.list();

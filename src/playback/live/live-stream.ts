@@ -5,7 +5,7 @@
 import { concatBytes } from "../../bytes/hex.ts";
 import type { ByteSource } from "../../bytes/source.ts";
 import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
-import { abortError } from "../../errors.ts";
+import { abortError, MillraceError } from "../../errors.ts";
 import type { FeedPiece, LiveFeed } from "../../live/node/feed.ts";
 import { FLAG_DISCONTINUITY, type PieceHeader } from "../../live/header.ts";
 import type { LiveSource } from "../../live/swarm/live-source.ts";
@@ -47,6 +47,8 @@ export interface LiveStreamOptions {
   readonly files?: WindowFiles | null;
   /** Segments are numbered from there on, or higher. Default 0. */
   readonly leastNumber?: number;
+  /** Called with the exception that ended it. */
+  readonly broke?: (error: unknown) => void;
 }
 
 /** One broadcast being played. `close` ends it. */
@@ -67,10 +69,16 @@ export class LiveStream {
   #timer: Timer | null = null;
   #lastGrowthMs: number;
   #closing: Promise<void> | null = null;
+  readonly #breaking = new AbortController();
+  readonly #broke: (error: unknown) => void;
+  /** Fires when the swarm is left or a fault ended this stream, with the reason. */
+  readonly ending: AbortSignal;
 
   constructor(source: LiveSource, clock: Clock, options: LiveStreamOptions) {
     const { limits } = options;
     this.source = source;
+    this.ending = AbortSignal.any([source.ending, this.#breaking.signal]);
+    this.#broke = options.broke ?? (() => {});
     this.#clock = clock;
     this.#windowMs = limits.windowMs;
     this.window = new PacketWindow({ ...limits, windowMs: limits.windowMs + GRACE_MS }, options.files ?? null);
@@ -92,12 +100,12 @@ export class LiveStream {
     });
     this.#lastGrowthMs = clock.monotonic();
     this.#feed = source.node.openFeed();
-    const forget = source.onPiece(() => this.#take());
+    const forget = source.onPiece(() => this.#guarded(() => this.#take()));
     const left = () => this.wake();
-    source.ending.addEventListener("abort", left);
+    this.ending.addEventListener("abort", left);
     this.#forget = () => {
       forget();
-      source.ending.removeEventListener("abort", left);
+      this.ending.removeEventListener("abort", left);
     };
     this.#tick();
   }
@@ -205,7 +213,7 @@ export class LiveStream {
   grown(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.reject(abortError(signal));
     if (this.#closing !== null) return Promise.resolve();
-    const { ending } = this.source;
+    const { ending } = this;
     if (ending.aborted) return Promise.reject(abortError(ending));
     return new Promise((resolve, reject) => {
       const abort = () => {
@@ -246,8 +254,20 @@ export class LiveStream {
     return this.#closing;
   }
 
+  /** Runs `step`. An exception in it ends this stream for those who play it, and nobody else. */
+  #guarded(step: () => void): void {
+    if (this.ending.aborted) return;
+    try {
+      step();
+    } catch (cause) {
+      const message = "a fault of the engine ended this stream: start it again";
+      this.#breaking.abort(new MillraceError("internal", message, { cause }));
+      this.#broke(cause);
+    }
+  }
+
   #tick(): void {
-    this.#take();
+    this.#guarded(() => this.#take());
     if (this.#closing === null) this.#timer = this.#clock.setTimeout(() => this.#tick(), TICK_MS);
   }
 

@@ -1,7 +1,8 @@
 /** The broadcasts that are being played: sessions on the same one share its window. */
 import type { LiveSource, LiveSwarms, LiveTarget } from "../../live/swarm/live-source.ts";
-import type { Clock } from "../../ports.ts";
+import type { Clock, Logger } from "../../ports.ts";
 import type { Lease } from "../../swarm/leases.ts";
+import { faultFields } from "../../bytes/guarded-clock.ts";
 import { LiveStream, type LiveStreamOptions } from "./live-stream.ts";
 
 /** How the window of a new stream of that infohash is kept. */
@@ -32,8 +33,11 @@ export class LiveStreams {
   readonly #numbers = new Map<string, number>();
   /** Windows that are being removed from the disk. */
   readonly #closing = new Set<Promise<void>>();
+  readonly #log: Logger | null;
 
-  constructor(swarms: LiveSwarms, clock: Clock, windowOf: LiveWindowMaker) {
+  /** `log`: where faults of streams are reported. */
+  constructor(swarms: LiveSwarms, clock: Clock, windowOf: LiveWindowMaker, log: Logger | null = null) {
+    this.#log = log;
     this.#swarms = swarms;
     this.#clock = clock;
     this.#windowOf = windowOf;
@@ -44,7 +48,7 @@ export class LiveStreams {
     const { infohashHex } = target.metainfo;
     const running = this.#entries.get(infohashHex);
     // A broadcast that ended stays for its readers. If the broadcaster continued under the same id, it is joined again.
-    const isOver = running === undefined || running.stream.ended || running.stream.source.ending.aborted;
+    const isOver = running === undefined || running.stream.ended || running.stream.ending.aborted;
     const entry = isOver ? this.#join(target) : running;
     entry.users++;
     let released = false;
@@ -77,7 +81,14 @@ export class LiveStreams {
     const least = this.#entries.get(infohashHex)?.stream.cuts.next ?? this.#numbers.get(infohashHex) ?? 0;
     const entry = {
       lease,
-      stream: new LiveStream(lease.swarm, this.#clock, { ...this.#windowOf(infohashHex), leastNumber: least }),
+      stream: new LiveStream(lease.swarm, this.#clock, {
+        ...this.#windowOf(infohashHex),
+        leastNumber: least,
+        broke: (error) => {
+          const fields = { infohash: infohashHex, ...faultFields(error) };
+          this.#log?.log("error", "a fault of the engine ended the window of a broadcast", fields);
+        },
+      }),
       users: 0,
     };
     this.#entries.set(infohashHex, entry);
