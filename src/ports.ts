@@ -224,8 +224,11 @@ export interface NetworkPort {
   hostName?(): string;
   /** Literal IPv4 addresses of the routers of default routes; empty where the system does not say. Absent: unknown. */
   gateways?(): Promise<readonly string[]>;
-  /** Literal addresses of `host`, in the resolver's order. Rejects with `not_found`. */
-  resolve(host: string, options: { signal: AbortSignal }): Promise<string[]>;
+  /**
+   * Literal addresses of `host`, in the order in which to try them. Rejects with `not_found`, with `too_busy`, or with the signal's reason. `holder`: the torrent that names the host. Lookups of one
+   * torrent, and of all torrents together, take a part of the places only, so that silent names hold up no others.
+   */
+  resolve(host: string, options: { signal: AbortSignal; holder?: string }): Promise<string[]>;
 }
 
 /** Where a request came from. */

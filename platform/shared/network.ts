@@ -1,10 +1,8 @@
-/** What the machine knows about its network, from node:os and node:dns. */
-import dns from "node:dns";
+/** What the machine knows about its network, from node:os and its name servers. */
 import fs from "node:fs/promises";
-import net from "node:net";
 import os from "node:os";
-import { abortError, MillraceError } from "../../src/errors.ts";
 import type { InterfaceAddress, NetworkPort } from "../../src/ports.ts";
+import { createResolver } from "./resolver.ts";
 
 /** Linux lists its IPv4 routes here; other systems have no such file, and Android does not show it. */
 const LINUX_ROUTES = "/proc/net/route";
@@ -51,17 +49,5 @@ export const network: NetworkPort = {
     }
   },
 
-  resolve(host, { signal }) {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(abortError(signal));
-      if (net.isIP(host) !== 0) return resolve([host]);
-      const abort = () => reject(abortError(signal));
-      signal.addEventListener("abort", abort, { once: true });
-      dns.lookup(host, { all: true, order: "verbatim" }, (cause, addresses) => {
-        signal.removeEventListener("abort", abort);
-        if (!cause && addresses.length > 0) return resolve(addresses.map(({ address }) => address));
-        reject(new MillraceError("not_found", `no address is known for ${host}`, { cause }));
-      });
-    });
-  },
+  resolve: createResolver(),
 };

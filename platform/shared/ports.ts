@@ -3,6 +3,7 @@ import process from "node:process";
 import type { Clock, HttpPort, Ports, RuntimeFacts, TcpPort } from "../../src/ports.ts";
 import { createClock } from "./clock.ts";
 import { sha1, sha256 } from "./digests.ts";
+import { createFetch } from "./fetch.ts";
 import { deviceTls } from "./device-tls.ts";
 import { files } from "./files.ts";
 import { createHttpClient } from "./http-client.ts";
@@ -30,6 +31,7 @@ const PLATFORMS: readonly RuntimeFacts["platform"][] = ["linux", "win32", "andro
 /** All ports of this machine on one runtime. */
 export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Ports {
   const clock: Clock = createClock((timer) => unref(timer));
+  const httpClient = createHttpClient();
   const platform = PLATFORMS.find((name) => name === process.platform) ?? "linux";
   return {
     runtime: { name: parts.name, version: parts.version, platform },
@@ -46,8 +48,8 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
     deviceTls,
     network,
     http: parts.http,
-    httpClient: createHttpClient(),
-    fetch: globalThis.fetch,
+    httpClient,
+    fetch: createFetch({ httpClient, network, clock }),
     log: createLogger({ ...options.log, clock, write: (line) => void process.stderr.write(line) }),
   };
 }

@@ -5,6 +5,7 @@ import type { Ports } from "../ports.ts";
 import { canonicalHost, isPublicHost } from "./addresses.ts";
 import type { AnnounceAnswer, Announcer } from "./announce.ts";
 import { DhtNode, type DhtNodeOptions } from "./dht-node.ts";
+import { torrentFetch } from "./torrent-fetch.ts";
 import { announceHttp } from "./http-tracker.ts";
 import { LocalDiscovery, type LsdOptions } from "./lsd.ts";
 import { type SharedSources, SwarmDiscovery } from "./session.ts";
@@ -83,8 +84,10 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
   const createAnnouncer = (url: string, scope: () => ServerScope): Announcer | null => {
     if (/^https?:\/\//i.test(url) && URL.canParse(url)) {
       return (announce, signal) => {
-        const fetch = scope() === "any" ? ports.fetch : publicFetch;
-        const context = { fetch, publicFetch, clock: ports.clock, userAgent: options.userAgent };
+        const holder = toHex(announce.infohash);
+        const guarded = torrentFetch(publicFetch, ports.network, holder);
+        const fetch = scope() === "any" ? torrentFetch(ports.fetch, ports.network, holder) : guarded;
+        const context = { fetch, publicFetch: guarded, clock: ports.clock, userAgent: options.userAgent };
         return announceHttp(context, url, announce, signal).then((answer) => withAddress(ports, url, answer, signal));
       };
     }

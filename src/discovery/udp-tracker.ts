@@ -1,4 +1,5 @@
 /** Announces to UDP trackers (BEP 15) over one socket per address family, shared by all swarms. */
+import { toHex } from "../bytes/hex.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../ports.ts";
 import { canonicalHost, isPublicHost } from "./addresses.ts";
@@ -77,7 +78,7 @@ export class UdpTrackerClient {
     signal: AbortSignal,
     { scope = "any", late = () => {} }: UdpAnnounceOptions = {},
   ): Promise<AnnounceAnswer> {
-    const all = await this.#endpoints(tracker, signal);
+    const all = await this.#endpoints(tracker, toHex(announce.infohash), signal);
     if (scope === "public" && !all.every(({ to }) => isPublicHost(to.host))) {
       throw new MillraceError("denied", "the tracker is inside a private network");
     }
@@ -141,13 +142,13 @@ export class UdpTrackerClient {
   }
 
   /** One endpoint per address family, at least one. */
-  async #endpoints(tracker: string, signal: AbortSignal): Promise<readonly Endpoint[]> {
+  async #endpoints(tracker: string, holder: string, signal: AbortSignal): Promise<readonly Endpoint[]> {
     const url = new URL(tracker);
     const port = Number(url.port);
     if (port < 1) throw new MillraceError("invalid_argument", "a UDP tracker needs a port");
     const name = url.hostname.replace(/^\[|\]$/g, "");
     const literal = canonicalHost(name);
-    const hosts = literal === null ? await this.#ports.network.resolve(name, { signal }) : [literal];
+    const hosts = literal === null ? await this.#ports.network.resolve(name, { signal, holder }) : [literal];
     const path = `${url.pathname}${url.search}`;
     const v4 = hosts.find((candidate) => !candidate.includes(":"));
     // On a machine without IPv6 that attempt would only run into its deadline.

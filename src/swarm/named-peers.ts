@@ -25,17 +25,19 @@ const MAX_NAMES = 16;
  */
 export function learnNamedPeers(
   ports: Pick<Ports, "clock" | "network">,
-  texts: readonly string[],
+  { infohashHex, texts }: { readonly infohashHex: string; readonly texts: readonly string[] },
   signal: AbortSignal,
   learn: (address: SocketAddress) => void,
 ): void {
+  // Apart from the places of its trackers: those may be silent.
+  const holder = `${infohashHex} peers`;
   let names = 0;
   for (const text of texts) {
     const address = parseAddress(text);
     if (address === null) continue;
     const host = canonicalHost(address.host);
     if (host !== null) learn({ host, port: address.port });
-    else if (names++ < MAX_NAMES) void resolve(ports, address, signal, learn);
+    else if (names++ < MAX_NAMES) void resolve(ports, address, holder, signal, learn);
   }
 }
 
@@ -54,12 +56,13 @@ export function namedDhtNodes(
 async function resolve(
   { clock, network }: Pick<Ports, "clock" | "network">,
   { host, port }: SocketAddress,
+  holder: string,
   signal: AbortSignal,
   learn: (address: SocketAddress) => void,
 ): Promise<void> {
   const limit = deadline(clock, RESOLVE_DEADLINE_MS, signal);
   try {
-    const found = await withSignal(network.resolve(host, { signal: limit.signal }), limit.signal);
+    const found = await withSignal(network.resolve(host, { signal: limit.signal, holder }), limit.signal);
     for (const literal of found.slice(0, MAX_ADDRESSES_PER_NAME)) {
       const canonical = canonicalHost(literal);
       if (canonical !== null) learn({ host: canonical, port });

@@ -13,6 +13,7 @@ import type { SwarmContext } from "./context.ts";
 import { pieceBytes } from "./layout.ts";
 import type { LeasedSwarm } from "./leases.ts";
 import { MetadataFetch } from "./metadata-fetch.ts";
+import { torrentFetch } from "../discovery/torrent-fetch.ts";
 import { learnNamedPeers, namedDhtNodes } from "./named-peers.ts";
 import type { PeerSession, Torrent } from "./peer-session.ts";
 import { Peers } from "./peers.ts";
@@ -76,10 +77,12 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.fetcher = new MetadataFetch(context.ports.clock, context.metadataBudget, this.peers);
     this.#webSeeds = new WebSeeds({
       clock: context.ports.clock,
-      fetchesFor: (url) => ({
-        fetch: this.#webSeedScopes.isAny(url) ? context.ports.fetch : context.publicFetch,
-        publicFetch: context.publicFetch,
-      }),
+      fetchesFor: (url) => {
+        const [any, publicFetch] = [context.ports.fetch, context.publicFetch].map((fetch) =>
+          torrentFetch(fetch, context.ports.network, this.infohashHex)
+        ) as [typeof fetch, typeof fetch];
+        return { fetch: this.#webSeedScopes.isAny(url) ? any : publicFetch, publicFetch };
+      },
       downloadBucket: context.downloadBucket,
       downloaded: (bytes) => this.peers.downloadRate.add(bytes, context.ports.clock.monotonic()),
       failed: (url, reason) => context.ports.log.log("info", "web seed failed", { url, reason }),
@@ -138,9 +141,14 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.#webSeedScopes.allow(magnet.webSeeds, servers);
     this.#extraTrackers.push(...magnet.trackers.slice(0, Math.max(0, 64 - this.#extraTrackers.length)));
     for (const url of magnet.webSeeds) if (this.#extraWebSeeds.size < MAX_WEB_SEEDS) this.#extraWebSeeds.add(url);
-    learnNamedPeers(this.#context.ports, withoutPeers ? [] : magnet.peers, this.#ending.signal, (address) => {
-      this.peers.learn(address, "magnet", null, servers);
-    });
+    learnNamedPeers(
+      this.#context.ports,
+      { infohashHex: this.infohashHex, texts: withoutPeers ? [] : magnet.peers },
+      this.#ending.signal,
+      (address) => {
+        this.peers.learn(address, "magnet", null, servers);
+      },
+    );
     this.#openWebSeeds();
   }
 

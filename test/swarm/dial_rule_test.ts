@@ -113,7 +113,7 @@ test("learnNamedPeers() reports literal addresses at once, names only after reso
   const texts = ["10.0.0.1:7", "[::1]:8", "two.example:9", "none.example:9", "nonsense"];
   learnNamedPeers(
     { clock: new FakeClock(), network },
-    texts,
+    { infohashHex: "ab", texts },
     new AbortController().signal,
     (peer) => learnt.push(peer),
   );
@@ -127,7 +127,7 @@ test("learnNamedPeers() resolves only a few names per magnet", async () => {
   let looked = 0;
   const network = { interfaces, resolve: () => (looked++, Promise.resolve(["1.2.3.4"])) };
   const texts = Array.from({ length: 100 }, (_, n) => `host${n}.example:9`);
-  learnNamedPeers({ clock: new FakeClock(), network }, texts, new AbortController().signal, () => {});
+  learnNamedPeers({ clock: new FakeClock(), network }, { infohashHex: "ab", texts }, new AbortController().signal, () => {});
   await settle();
   assertEquals(looked, 16);
 });

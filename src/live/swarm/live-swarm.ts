@@ -144,9 +144,14 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
     if (target.metainfo !== undefined) this.#discovery.addTrackers(target.metainfo.trackers, servers);
     if (target.magnet === undefined) return;
     this.#discovery.addTrackers(target.magnet.trackers.map((tracker) => [tracker]), servers);
-    learnNamedPeers(this.#context.ports, target.magnet.peers, this.#ending.signal, (address) => {
-      this.peers.learn(address, "magnet", null, servers);
-    });
+    learnNamedPeers(
+      this.#context.ports,
+      { infohashHex: target.magnet.infohashHex, texts: target.magnet.peers },
+      this.#ending.signal,
+      (address) => {
+        this.peers.learn(address, "magnet", null, servers);
+      },
+    );
   }
 
   onPiece(listener: () => void): () => void {

@@ -1,0 +1,84 @@
+/**
+ * `fetch` that looks names up with the engine's own resolver: the one of the runtime waits for a thread that silent servers
+ * may hold for minutes.
+ */
+import net from "node:net";
+import { canonicalHost } from "../../src/discovery/addresses.ts";
+import { deadline } from "../../src/bytes/deadline.ts";
+import { hasCode } from "../../src/errors.ts";
+import type { Clock, HttpClientAnswer, HttpClientPort, NetworkPort } from "../../src/ports.ts";
+import { VERSION } from "../../src/version.ts";
+
+/** Addresses of one name that are tried at most, and the deadline of each while others are left, ms. */
+const MAX_ADDRESSES = 4;
+const ATTEMPT_MS = 5000;
+/** Statuses whose responses have no body (RFC 9110, section 6.4.1; 205: section 15.3.6). */
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/** What it needs. */
+export interface FetchParts {
+  readonly httpClient: HttpClientPort;
+  readonly network: Pick<NetworkPort, "resolve">;
+  readonly clock: Clock;
+}
+
+/**
+ * A `fetch`. GET and HEAD requests to names that leave redirects to the caller go to addresses that were looked up here; all
+ * else is the runtime's own fetch, which for literal addresses looks nothing up.
+ */
+export function createFetch({ httpClient, network, clock }: FetchParts): typeof fetch {
+  return async (input, init = {}) => {
+    const url = new URL(input instanceof Request ? input.url : String(input));
+    const host = url.hostname.replace(/^\[|\]$/g, "");
+    const method = init.method ?? "GET";
+    const isOurs = !(input instanceof Request) && /^https?:$/.test(url.protocol) && init.redirect === "manual" &&
+      (method === "GET" || method === "HEAD") && net.isIP(host) === 0 && canonicalHost(host) === null;
+    if (!isOurs) return await globalThis.fetch(input, init);
+    const signal = init.signal ?? new AbortController().signal;
+    const headers = new Headers(init.headers);
+    if (!headers.has("user-agent")) headers.set("user-agent", `millrace/${VERSION}`);
+    if (!headers.has("accept")) headers.set("accept", "*/*");
+    const addresses = (await network.resolve(host, { signal })).slice(0, MAX_ADDRESSES);
+    const answer = await openOne(
+      addresses,
+      signal,
+      clock,
+      (address, limited) => httpClient.open({ url, address, method, headers, signal: limited }),
+    );
+    const status = answer.status < 200 || answer.status > 599 ? 502 : answer.status;
+    if (BODILESS.has(status)) {
+      await answer.body.cancel().catch(() => {});
+      return new Response(null, { status, headers: answer.headers });
+    }
+    return unpackedResponse(answer, status);
+  };
+}
+
+async function openOne(
+  addresses: readonly string[],
+  signal: AbortSignal,
+  clock: Clock,
+  open: (address: string, signal: AbortSignal) => Promise<HttpClientAnswer>,
+): Promise<HttpClientAnswer> {
+  for (const address of addresses.slice(0, -1)) {
+    const limit = deadline(clock, ATTEMPT_MS, undefined);
+    try {
+      return await open(address, AbortSignal.any([signal, limit.signal]));
+    } catch (error) {
+      if (signal.aborted || !(limit.signal.aborted || hasCode(error, "connection_failed"))) throw error;
+    } finally {
+      limit.cancel();
+    }
+  }
+  return await open(addresses[addresses.length - 1]!, signal);
+}
+
+/** Some servers compress what they send although nobody asked for it. */
+function unpackedResponse({ headers, body }: HttpClientAnswer, status: number): Response {
+  const coding = (headers.get("content-encoding") ?? "").trim().toLowerCase();
+  if (coding !== "gzip" && coding !== "x-gzip") return new Response(body, { status, headers });
+  const rest = new Headers(headers);
+  for (const name of ["content-encoding", "content-length"]) rest.delete(name);
+  const unpacked = body.pipeThrough(new DecompressionStream("gzip") as ReadableWritablePair<Uint8Array, Uint8Array>);
+  return new Response(unpacked as BodyInit, { status, headers: rest });
+}

@@ -1,0 +1,21 @@
+/** Requests to servers that a torrent names. */
+import type { NetworkPort } from "../ports.ts";
+import { canonicalHost } from "./addresses.ts";
+
+/**
+ * `fetch` that looks the name up on behalf of the torrent `holder` first, so that a torrent with many silent names takes only
+ * its own places of the resolver; the fetch then finds the address there. Rejects as `NetworkPort.resolve` and `fetch` do.
+ */
+export function torrentFetch(
+  fetch: typeof globalThis.fetch,
+  network: Pick<NetworkPort, "resolve">,
+  holder: string,
+): typeof globalThis.fetch {
+  return async (input, init = {}) => {
+    const { hostname } = new URL(input instanceof Request ? input.url : String(input));
+    const name = hostname.replace(/^\[|\]$/g, "");
+    const signal = init.signal ?? new AbortController().signal;
+    if (canonicalHost(name) === null) await network.resolve(name, { signal, holder });
+    return await fetch(input, init);
+  };
+}
