@@ -36,11 +36,14 @@ const CONNECTION_PRAGMAS: readonly string[] = [
   "PRAGMA wal_autocheckpoint = 4000",
 ];
 
-/** The dialect over `client`, which it closes at the end. */
-export function libsqlDialect(client: Client, clock: Clock): Dialect {
+/**
+ * The dialect over `client`, which it closes at the end. `pragmas` are run before the first statement; default: those for
+ * a sound database.
+ */
+export function libsqlDialect(client: Client, clock: Clock, pragmas = CONNECTION_PRAGMAS): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new LibsqlDriver(client, clock),
+    createDriver: () => new LibsqlDriver(client, clock, pragmas),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
@@ -53,9 +56,9 @@ class LibsqlDriver implements Driver {
   #last: Promise<void> = Promise.resolve();
   #done: () => void = () => {};
 
-  constructor(client: Client, clock: Clock) {
+  constructor(client: Client, clock: Clock, pragmas: readonly string[]) {
     this.#client = client;
-    this.#connection = new LibsqlConnection(client, clock);
+    this.#connection = new LibsqlConnection(client, clock, pragmas);
   }
 
   init(): Promise<void> {
@@ -97,14 +100,16 @@ class LibsqlDriver implements Driver {
 class LibsqlConnection implements DatabaseConnection {
   readonly #client: Client;
   readonly #clock: Clock;
+  readonly #pragmas: readonly string[];
   #transaction: Transaction | null = null;
   #isSetUp = false;
   /** Whether a statement of the transaction was refused because another process holds the database. */
   #wasRefused = false;
 
-  constructor(client: Client, clock: Clock) {
+  constructor(client: Client, clock: Clock, pragmas: readonly string[]) {
     this.#client = client;
     this.#clock = clock;
+    this.#pragmas = pragmas;
   }
 
   async begin(mode: "read" | "write"): Promise<void> {
@@ -176,7 +181,7 @@ class LibsqlConnection implements DatabaseConnection {
   async #setUp(): Promise<void> {
     if (this.#isSetUp) return;
     if (this.#client.protocol === "file") {
-      for (const pragma of CONNECTION_PRAGMAS) await this.#client.execute(pragma);
+      for (const pragma of this.#pragmas) await this.#client.execute(pragma);
     }
     this.#isSetUp = true;
   }

@@ -8,6 +8,7 @@ import { libsqlDialect } from "./dialect.ts";
 import { databaseError } from "./errors.ts";
 import { currentVersion, migrate, requireUsable } from "./migrations.ts";
 import { Readers, type Snapshot } from "./readers.ts";
+import { salvage, SALVAGE_PRAGMAS, type Salvaged } from "./salvage.ts";
 import type { Schema } from "./schema.ts";
 
 /** Location of the data. */
@@ -44,7 +45,7 @@ export interface Store {
    * it is the database itself. Rejects as `open`, and with `too_busy`.
    */
   snapshot(): Promise<Snapshot>;
-  /** True when its file was damaged and renamed, and this run began with an empty database. */
+  /** True when its file was damaged and renamed, and this run began with what could be read of it. */
   readonly wasReplaced: boolean;
   /** True when it is a server: replies come over a network. */
   readonly isRemote: boolean;
@@ -63,7 +64,7 @@ export interface StorePorts {
 
 /** Settings of `createStore`. */
 export interface StoreOptions {
-  /** Sets a damaged file aside and continues with a new one instead of rejecting with `corrupt`. Default false. */
+  /** Sets a damaged file aside and continues with what can be read of it instead of rejecting with `corrupt`. Default false. */
   readonly replacesDamaged?: boolean;
 }
 
@@ -84,7 +85,7 @@ export function createStore(
       return await connect(ports, location);
     } catch (error) {
       if (!replacesDamaged || location.kind !== "file" || !hasCode(error, "corrupt")) throw error;
-      await setDatabaseAside(ports, location.path);
+      await replace(ports, location.path);
       wasReplaced = true;
       return await connect(ports, location);
     }
@@ -133,8 +134,8 @@ export function createStore(
   };
 }
 
-/** Renames a damaged database. SQLite does not touch the files of a database that was renamed while open. */
-async function setDatabaseAside({ files, clock, log }: StorePorts, path: string): Promise<void> {
+/** Renames a damaged database; returns its new path. SQLite does not touch files that were renamed while open. */
+async function setDatabaseAside({ files, clock }: StorePorts, path: string): Promise<string> {
   const kept = await setAside(files, clock, path);
   for (const suffix of ["-wal", "-shm"]) {
     // These files belong to the damaged database, not to the new one.
@@ -142,12 +143,73 @@ async function setDatabaseAside({ files, clock, log }: StorePorts, path: string)
       if (!hasCode(error, "not_found")) throw error;
     });
   }
-  log.log("error", "the database was damaged: playlists, accounts and settings start empty", { kept });
+  return kept;
+}
+
+/**
+ * Puts a new database in place of a damaged one, with what can be read of it. It is made beside it, so that a process that
+ * is killed meanwhile leaves the damaged one to the next. Rejects with `disk_full`, and then changes nothing.
+ */
+async function replace(ports: StorePorts, path: string): Promise<void> {
+  const { files, log } = ports;
+  const made = `${path}.salvaged`;
+  const removeMade = async () => {
+    for (const suffix of ["", "-journal"]) await files.remove(made + suffix);
+  };
+  await removeMade();
+  let found: Salvaged | null = null;
+  let failure: unknown;
+  try {
+    found = await salvageInto(ports, path, made);
+  } catch (error) {
+    await removeMade();
+    if (hasCode(error, "disk_full")) throw error;
+    failure = error;
+  }
+  const kept = await setDatabaseAside(ports, path);
+  if (found !== null && found.total > 0) {
+    await files.rename(made, path);
+    log.log("error", "the database was damaged: what can be read of playlists, accounts and settings was kept", {
+      kept,
+      rows: found.rows,
+      damaged: found.damaged,
+    });
+  } else {
+    await removeMade();
+    log.log(
+      "error",
+      "the database was damaged, and nothing in it can be read: playlists, accounts and settings start empty",
+      {
+        kept,
+        ...(failure === undefined ? {} : { error: failure }),
+      },
+    );
+  }
+}
+
+/** Makes a database at `made` with what can be read of the one at `path`. */
+async function salvageInto(ports: StorePorts, path: string, made: string): Promise<Salvaged> {
+  await prepareFile(ports.files, made);
+  const old = await connection(ports, { kind: "file", path }, SALVAGE_PRAGMAS);
+  try {
+    const fresh = await connection(ports, { kind: "file", path: made });
+    try {
+      return await salvage(old, fresh);
+    } finally {
+      await fresh.destroy();
+    }
+  } finally {
+    await old.destroy();
+  }
 }
 
 /** One connection to the database, without replacing a damaged one. */
-async function connection(ports: StorePorts, location: StoreLocation): Promise<Kysely<Schema>> {
-  return new Kysely<Schema>({ dialect: libsqlDialect(await newClient(location), ports.clock) });
+async function connection(
+  ports: StorePorts,
+  location: StoreLocation,
+  pragmas?: readonly string[],
+): Promise<Kysely<Schema>> {
+  return new Kysely<Schema>({ dialect: libsqlDialect(await newClient(location), ports.clock, pragmas) });
 }
 
 async function newClient(location: StoreLocation): Promise<Client> {
@@ -198,6 +260,8 @@ async function prepareFile(files: FilePort, path: string): Promise<void> {
 
 /** Only reads, so that a damaged or foreign database stays unchanged. */
 async function requireSound(db: Kysely<Schema>): Promise<void> {
-  const { rows } = await sql<{ quick_check: string }>`PRAGMA quick_check(1)`.execute(db);
-  if (rows[0]?.quick_check !== "ok") throw new MillraceError("corrupt", "the database is damaged");
+  // Not its words: they may hold names that are no UTF-8, at which the native library ends the process.
+  const { rows } = await sql<{ isSound: number }>`SELECT quick_check = 'ok' AS "isSound" FROM pragma_quick_check(1)`
+    .execute(db);
+  if (rows[0]?.isSound !== 1) throw new MillraceError("corrupt", "the database is damaged");
 }

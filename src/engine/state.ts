@@ -29,8 +29,8 @@ export async function applySettings(
 ): Promise<void> {
   try {
     const { allow_intranet, allow_internet } = await settings.load();
-    if (store.wasReplaced) {
-      // The refusals are lost with the database, so nobody else is let in until the user allows it again.
+    if (store.wasReplaced && allow_intranet === undefined) {
+      // A refusal may be lost with the database, so nobody else is let in until the user allows it again.
       await settings.set("allow_intranet", false);
       policy.setAllowed("intranet", false);
     }

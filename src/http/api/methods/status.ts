@@ -5,7 +5,8 @@ import { versionInfo } from "../../service-routes.ts";
 import { NONE, VERSION_INFO } from "../schemas.ts";
 
 /** The log says where it lies. */
-const PLAYLIST_REPLACED = "the database was damaged: it was set aside, and playlists, accounts and settings are empty";
+const PLAYLIST_REPLACED =
+  "the database was damaged: it was set aside, and playlists, accounts and settings have what could be read of it";
 
 /** The methods of version and state. Pages may read both: a player page may look for the engine, and they reveal nothing about its user. */
 export const STATUS_METHODS: readonly Method[] = [
