@@ -286,6 +286,20 @@ export interface RuntimeFacts {
   readonly version: string;
   /** As `platform` in section 2.4 of the HTTP API. */
   readonly platform: "linux" | "win32" | "android" | "darwin";
+  /** What the whole process takes now. Absent: unknown. */
+  usage?(): RuntimeUsage;
+}
+
+/** What a process takes. */
+export interface RuntimeUsage {
+  /** Memory that is in RAM. */
+  readonly residentBytes: number;
+  /** Objects of the program. */
+  readonly heapBytes: number;
+  /** Buffers outside the heap. */
+  readonly externalBytes: number;
+  /** Timers of `Clock` that are not due yet. */
+  readonly timers: number;
 }
 
 /** All ports. `fetch` is separate so that tests can replace it. */

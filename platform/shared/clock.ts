@@ -23,9 +23,9 @@ export interface Machine {
   setTimeout(fn: () => void, delayMs: number): () => void;
 }
 
-/** The machine's clock. `unref` stops a timer from keeping the process alive. */
-export function createClock(unref: (timer: unknown) => void): Clock {
-  return clockOf({
+/** The machine's clock, and how many of its timers wait. `unref` stops a timer from keeping the process alive. */
+export function createClock(unref: (timer: unknown) => void): { readonly clock: Clock; pendingTimers(): number } {
+  const clock = clockOf({
     now: () => Date.now(),
     monotonic: () => performance.now(),
     setTimeout(fn, delayMs) {
@@ -34,6 +34,26 @@ export function createClock(unref: (timer: unknown) => void): Clock {
       return () => clearTimeout(timer);
     },
   });
+  let pending = 0;
+  const counted = (fn: () => void, delayMs: number) => {
+    let waits = true;
+    const leave = () => {
+      if (waits) pending--;
+      waits = false;
+    };
+    pending++;
+    const timer = clock.setTimeout(() => {
+      leave();
+      fn();
+    }, delayMs);
+    return {
+      cancel() {
+        leave();
+        timer.cancel();
+      },
+    };
+  };
+  return { clock: { ...clock, setTimeout: counted }, pendingTimers: () => pending };
 }
 
 /** A clock on `machine`: time in which the process stood still is not in its `monotonic`, nor in the delays of its timers. */

@@ -1,6 +1,6 @@
 /** Assembles a platform's ports from those of the runtime and those that all runtimes share. */
 import process from "node:process";
-import type { Clock, HttpPort, Ports, RuntimeFacts, TcpPort } from "../../src/ports.ts";
+import type { HttpPort, Ports, RuntimeFacts, RuntimeUsage, TcpPort } from "../../src/ports.ts";
 import { createClock } from "./clock.ts";
 import { sha1, sha256 } from "./digests.ts";
 import { createFetch } from "./fetch.ts";
@@ -30,11 +30,11 @@ const PLATFORMS: readonly RuntimeFacts["platform"][] = ["linux", "win32", "andro
 
 /** All ports of this machine on one runtime. */
 export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Ports {
-  const clock: Clock = createClock((timer) => unref(timer));
+  const { clock, pendingTimers } = createClock((timer) => unref(timer));
   const httpClient = createHttpClient();
   const platform = PLATFORMS.find((name) => name === process.platform) ?? "linux";
   return {
-    runtime: { name: parts.name, version: parts.version, platform },
+    runtime: { name: parts.name, version: parts.version, platform, usage: () => usage(pendingTimers()) },
     sha1,
     sha256,
     ed25519,
@@ -52,6 +52,11 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
     fetch: createFetch({ httpClient, network, clock }),
     log: createLogger({ ...options.log, clock, write: (line) => void process.stderr.write(line) }),
   };
+}
+
+function usage(timers: number): RuntimeUsage {
+  const { rss, heapUsed, external } = process.memoryUsage();
+  return { residentBytes: rss, heapBytes: heapUsed, externalBytes: external, timers };
 }
 
 function unref(timer: unknown): void {

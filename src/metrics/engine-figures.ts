@@ -52,6 +52,11 @@ export function engineFigures(parts: EngineFiguresParts): readonly Family[] {
       value: 1,
     }]),
     gauge("millrace_start_time_seconds", "When the engine started, Unix seconds.", () => startedS),
+    gauge("millrace_memory_bytes", "Memory of the process, by kind.", () => memorySamples(runtime)),
+    gauge("millrace_timers", "Timers that wait.", () => {
+      const usage = runtime.usage?.();
+      return usage === undefined ? [] : [{ labels: {}, value: usage.timers }];
+    }),
     gauge(
       "millrace_network_connected",
       "1 when a peer, a DHT node or a tracker answers.",
@@ -78,6 +83,13 @@ export function engineFigures(parts: EngineFiguresParts): readonly Family[] {
     gauge("millrace_cache_limit_bytes", "Limit of the piece cache; 0: none.", () => parts.cache().limitBytes),
     gauge("millrace_sessions", "Playback sessions by output and state.", () => sessionSamples(parts.sessions())),
   ];
+}
+
+function memorySamples({ usage }: RuntimeFacts): Sample[] {
+  const now = usage?.();
+  if (now === undefined) return [];
+  const kinds = { resident: now.residentBytes, heap: now.heapBytes, external: now.externalBytes };
+  return Object.entries(kinds).map(([kind, value]) => ({ labels: { kind }, value }));
 }
 
 function sessionSamples(sessions: ReturnType<EngineFiguresParts["sessions"]>): Sample[] {

@@ -98,6 +98,10 @@ test("/metrics counts swarms, peers, bytes, sessions, starts and requests when a
     assertEquals(valueOf(during, "millrace_http_requests_total", { route: "/engine/r/:infohash/:id" }), 1);
     assertEquals(valueOf(during, "millrace_pieces_failed_total", { kind: "torrent" }), 0);
     assertGreater(valueOf(during, "millrace_cache_used_bytes"), bytes / 2);
+    for (const kind of ["resident", "heap", "external"]) {
+      assertGreater(valueOf(during, "millrace_memory_bytes", { kind }), 100_000, kind);
+    }
+    assertGreater(valueOf(during, "millrace_timers"), 0);
     await fetch(`${command_url}?method=stop`);
     const downloaded = valueOf(during, "millrace_peer_bytes_total", { kind: "torrent", direction: "down" });
     assertGreater(downloaded, bytes / 2);

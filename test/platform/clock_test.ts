@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { clockOf, type Machine } from "../../platform/shared/clock.ts";
+import { clockOf, createClock, type Machine } from "../../platform/shared/clock.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
 /** A machine whose timers all come late after a standstill, as those of a stopped process do. */
@@ -59,4 +59,18 @@ test("Clock.setTimeout() gives a timer the rest of its time after the process st
   late.cancel();
   time.advance(15_000);
   assertEquals(rung, ["short", "deadline"]);
+});
+
+test("createClock() counts a timer until it ran or was cancelled, and once when both happen", async () => {
+  const { clock, pendingTimers } = createClock((timer) => (timer as { unref?(): void }).unref?.());
+  const far = clock.setTimeout(() => {}, 60_000);
+  const ran = Promise.withResolvers<number>();
+  const near = clock.setTimeout(() => ran.resolve(pendingTimers()), 0);
+  assertEquals(pendingTimers(), 2);
+  assertEquals(await ran.promise, 1);
+  near.cancel();
+  assertEquals(pendingTimers(), 1);
+  far.cancel();
+  far.cancel();
+  assertEquals(pendingTimers(), 0);
 });
