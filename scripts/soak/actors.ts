@@ -1,7 +1,7 @@
 /** The users of a soak: each does one thing for a while, leaves, and does it again until the soak ends. */
 import { randomBytes } from "node:crypto";
 import net from "node:net";
-import type { Source, World } from "./world.ts";
+import type { World } from "./world.ts";
 
 /** A viewer reads no faster than this, bytes/s: the machine is to be busy, not full. */
 const READING_BYTES_PER_S = 1_500_000;

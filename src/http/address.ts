@@ -213,9 +213,9 @@ export class AccessPolicy {
   }
 
   #ownNames(): readonly string[] {
-    const full = this.#network.hostName?.().toLowerCase() ?? "";
-    const bare = full.split(".")[0]!;
-    return bare === "" ? [] : [full, bare, `${bare}.local`];
+    // Not with its domain: that name is looked up in the Internet, and a router can give a machine any domain.
+    const bare = this.#network.hostName?.().toLowerCase().split(".")[0] ?? "";
+    return bare === "" ? [] : [bare, `${bare}.local`];
   }
 
   /** Whether pages of this origin, as `Page` has it, may play and use public methods. */

@@ -141,14 +141,10 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.#webSeedScopes.allow(magnet.webSeeds, servers);
     this.#extraTrackers.push(...magnet.trackers.slice(0, Math.max(0, 64 - this.#extraTrackers.length)));
     for (const url of magnet.webSeeds) if (this.#extraWebSeeds.size < MAX_WEB_SEEDS) this.#extraWebSeeds.add(url);
-    learnNamedPeers(
-      this.#context.ports,
-      { infohashHex: this.infohashHex, texts: withoutPeers ? [] : magnet.peers },
-      this.#ending.signal,
-      (address) => {
-        this.peers.learn(address, "magnet", null, servers);
-      },
-    );
+    const named = { infohashHex: this.infohashHex, texts: withoutPeers ? [] : magnet.peers };
+    learnNamedPeers(this.#context.ports, named, this.#ending.signal, (address) => {
+      this.peers.learn(address, "magnet", null, servers);
+    });
     this.#openWebSeeds();
   }
 

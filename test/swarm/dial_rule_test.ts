@@ -127,7 +127,12 @@ test("learnNamedPeers() resolves only a few names per magnet", async () => {
   let looked = 0;
   const network = { interfaces, resolve: () => (looked++, Promise.resolve(["1.2.3.4"])) };
   const texts = Array.from({ length: 100 }, (_, n) => `host${n}.example:9`);
-  learnNamedPeers({ clock: new FakeClock(), network }, { infohashHex: "ab", texts }, new AbortController().signal, () => {});
+  learnNamedPeers(
+    { clock: new FakeClock(), network },
+    { infohashHex: "ab", texts },
+    new AbortController().signal,
+    () => {},
+  );
   await settle();
   assertEquals(looked, 16);
 });

@@ -24,15 +24,7 @@ import { Rescue } from "./rescue.ts";
 import { Roster } from "./roster.ts";
 import { noteWaiting, stallReason } from "./stall-reason.ts";
 import { defaultTuning, type Tuning } from "./tuning.ts";
-import type {
-  AddedPeer,
-  ForgetPiece,
-  Millis,
-  ReaderDemand,
-  SchedulerActions,
-  SchedulerApi,
-  SchedulerShape,
-} from "./types.ts";
+import type { ForgetPiece, Millis, ReaderDemand, SchedulerActions, SchedulerApi, SchedulerShape } from "./types.ts";
 
 /** A timer this late means that we were held up ourselves, not the peers. */
 const PAUSE_MS = 400;
@@ -59,11 +51,7 @@ export class Scheduler implements SchedulerApi {
 
   // Peers
 
-  addPeer(
-    peer: number,
-    nowMs: Millis,
-    options: AddedPeer,
-  ): void {
+  addPeer(peer: number, nowMs: Millis, options: Parameters<SchedulerApi["addPeer"]>[2]): void {
     const core = this.#core;
     const { requestQueueLimit, rttMs, fast, interested = false } = options;
     const known = core.peers.get(peer);

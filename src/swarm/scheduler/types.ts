@@ -56,11 +56,7 @@ export interface AddedPeer {
 
 /** The scheduler as its host uses it. The host numbers the peers. */
 export interface SchedulerApi {
-  addPeer(
-    peer: number,
-    nowMs: Millis,
-    options: AddedPeer,
-  ): void;
+  addPeer(peer: number, nowMs: Millis, options: AddedPeer): void;
   /** A web seed (BEP 19): it has everything and never chokes; it is sent no requests but asks what to fetch. */
   addWebSeed(source: number, nowMs: Millis): void;
   /**
