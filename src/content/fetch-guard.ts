@@ -56,9 +56,11 @@ export interface OpenOptions {
    * After a hop to the Internet they never are.
    */
   readonly allowPrivate: boolean;
+  /** Whether a redirect to a magnet link is an answer; otherwise it is refused as any address that is no http. */
+  readonly magnets?: boolean;
 }
 
-/** A response that is no redirect, whatever its status. */
+/** A response that is no redirect, whatever its status; or, if asked for, one to a magnet link. */
 export interface OpenedUrl {
   readonly status: number;
   readonly headers: Headers;
@@ -66,6 +68,8 @@ export interface OpenedUrl {
   readonly url: string;
   /** A server of the Internet gave the body, or a redirect to it: what the body names may not be private. */
   readonly isPublic: boolean;
+  /** The magnet link that the server redirects to, as indexers do; then there is no body. */
+  readonly magnet?: string;
   /** The body was sent compressed. */
   readonly isUnpacked: boolean;
   /** Decompressed, and read only as fast as it is pulled. Read it or cancel it. Errors as `guardedOpen` throws. */
@@ -101,6 +105,13 @@ export async function guardedOpen(
       const location = REDIRECTS.has(answer.status) ? answer.headers.get("location") : null;
       if (location === null) return { ...openedUrl(ports, answer, target, options, control), isPublic };
       await answer.body.cancel().catch(() => {});
+      if (options.magnets === true && /^magnet:/i.test(location)) {
+        return {
+          ...openedUrl(ports, { ...answer, body: nothing() }, target, options, control),
+          isPublic,
+          magnet: location,
+        };
+      }
       const next = parseHttpUrl(URL.canParse(location, target.href) ? new URL(location, target.href).href : location);
       if (next.origin !== target.origin) headers = forwarded(headers);
       target = next;
@@ -114,6 +125,10 @@ export async function guardedOpen(
   } finally {
     late.cancel();
   }
+}
+
+function nothing(): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({ start: (controller) => controller.close() });
 }
 
 /** Limits of one whole guarded fetch. */

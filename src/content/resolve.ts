@@ -108,8 +108,11 @@ async function targetOf(
     }
     case "url": {
       if (selector.url.startsWith("magnet:")) return await fromMagnet(parts, selector.url);
-      const { bytes, isPublic } = await fetchTransportFile(parts.ports, selector.url, allowPrivate, signal);
-      return { metainfo: await parseTarget(bytes), ...(isPublic ? { servers: "public" } : {}) };
+      const fetched = await fetchTransportFile(parts.ports, selector.url, allowPrivate, signal);
+      const target = "magnet" in fetched
+        ? await fromMagnet(parts, fetched.magnet)
+        : { metainfo: await parseTarget(fetched.bytes) };
+      return { ...target, ...(fetched.isPublic ? { servers: "public" } : {}) };
     }
     case "content_id":
       return await resolveContentId(parts, selector.contentId, withoutPeers, signal);
