@@ -7,7 +7,7 @@ import { loadPorts } from "../../platform/detect.ts";
 import { encodeBencode } from "../../src/bytes/bencode.ts";
 import type { Ports } from "../../src/ports.ts";
 import type { TorrentSwarmManager } from "../../src/swarm/manager.ts";
-import { serveEngine } from "../support/engine.ts";
+import { type ServedEngine, serveEngine } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 import { badPeer, honest } from "../swarm/support/bad-peer.ts";
 import { makeTorrent, type TestTorrent } from "../swarm/support/torrent.ts";
@@ -65,32 +65,51 @@ test("peers that answer slowly or not at all delay nothing beside a good one", a
   }
 });
 
-const HOSTILE: Record<string, Record<string, unknown>> = {
-  "a path that climbs": { files: [{ length: 65_536, path: ["..", "..", "evil.mkv"] }] },
-  "a path with a separator": { files: [{ length: 65_536, path: ["/etc/passwd.mkv"] }] },
-  "too few hashes": { length: 10 * MIB },
-  "a negative length": { length: -1 },
-};
+/** Plays what a peer describes by `fields`; `body` gets the response to the start. */
+async function described(
+  fields: Record<string, unknown>,
+  body: (started: Awaited<ReturnType<typeof ask>>, served: ServedEngine) => void,
+): Promise<void> {
+  const info = { name: "x.mkv", "piece length": 65_536, pieces: noise(20), ...fields };
+  const infoBytes = encodeBencode(info as never);
+  const infohash = new Uint8Array(await crypto.subtle.digest("SHA-1", infoBytes as Uint8Array<ArrayBuffer>));
+  const infohashHex = Array.from(infohash, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const fake: TestTorrent = { ...torrent, metainfo: { ...torrent.metainfo, infoBytes, infohash, infohashHex } };
+  const peer = await badPeer(ports, fake, () => {});
+  const served = await serveEngine({ startTimeoutMs: 6_000 });
+  try {
+    body(await ask(served, "getfile", { magnet: magnetOf({ infohashHex }, peer.address) }), served);
+  } finally {
+    await Promise.all([served.close(), peer.close()]);
+  }
+}
 
-for (const [what, fields] of Object.entries(HOSTILE)) {
-  test(`metadata with ${what} from peers fails the start at once or is made harmless`, async () => {
-    const info = { name: "x.mkv", "piece length": 65_536, pieces: noise(20), ...fields };
-    const infoBytes = encodeBencode(info as never);
-    const infohash = new Uint8Array(await crypto.subtle.digest("SHA-1", infoBytes as Uint8Array<ArrayBuffer>));
-    const infohashHex = Array.from(infohash, (byte) => byte.toString(16).padStart(2, "0")).join("");
-    const fake: TestTorrent = { ...torrent, metainfo: { ...torrent.metainfo, infoBytes, infohash, infohashHex } };
-    const peer = await badPeer(ports, fake, () => {});
-    const served = await serveEngine({ startTimeoutMs: 6_000 });
-    try {
-      const before = performance.now();
-      const { response, error } = await ask(served, "getfile", { magnet: magnetOf({ infohashHex }, peer.address) });
+for (
+  const [what, fields] of [
+    ["too few hashes", { length: 10 * MIB }],
+    ["a negative length", { length: -1 }],
+  ] as const
+) {
+  test(`metadata with ${what} from peers fails the start at once`, async () => {
+    const before = performance.now();
+    await described(fields, ({ response, error }) => {
       assertEquals(response, null, "refused");
       assert(!/start timeout/.test(String(error)), String(error));
-      assertMatch(String(error), /path|piece|length|hash|transport file/);
+      assertMatch(String(error), /piece|length|hash|transport file/);
       assertLess(performance.now() - before, 3_000);
-    } finally {
-      await Promise.all([served.close(), peer.close()]);
-    }
+    });
+  });
+}
+
+for (
+  const [path, harmless] of [[["..", "..", "evil.mkv"], "evil.mkv"], [["/etc/passwd.mkv"], "etc_passwd.mkv"]] as const
+) {
+  test(`metadata with the path ${path.join(" / ")} from peers is made harmless`, async () => {
+    await described({ files: [{ length: 65_536, path }] }, ({ response, error }, served) => {
+      assertEquals(error, null);
+      assertEquals(new URL(response!.playback_url).pathname.split("/").at(-1), harmless);
+      assertEquals(served.engine.swarms.list()[0]!.metainfo!.files.map((file) => file.path), [harmless]);
+    });
   });
 }
 

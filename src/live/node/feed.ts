@@ -12,6 +12,9 @@ export interface FeedPiece {
   readonly discontinuity: boolean;
 }
 
+/** An edge that leaps by more than this, ms, shows that our clock stood still: the process was stopped or suspended. */
+const STANDSTILL_MS = 5_000;
+
 /** A neighbour that may have pieces. */
 export interface Holder {
   /** True when it reports that it has all of piece `seq`. */
@@ -39,6 +42,8 @@ export class LiveFeed {
   #offsetMs = 0;
   /** Capture time minus monotonic time of the piece that came soonest: where the edge is. */
   #edgeOffsetMs = -Infinity;
+  /** The process stood still, and nothing was skipped since. */
+  #stoodStill = false;
   /** Monotonic ms at which the piece given out last is due. */
   #shownMs = 0;
   /** The next piece was missing when it was due: the player has nothing to show. */
@@ -112,7 +117,7 @@ export class LiveFeed {
     const newest = this.#window.newest;
     if (this.#epoch !== -1 && this.#window.epoch !== this.#epoch) this.#restart();
     if (this.#nextSeq === null && !this.#start(nowMs)) return out;
-    if (newest !== null) this.#edgeOffsetMs = Math.max(this.#edgeOffsetMs, newest.timestampMs - nowMs);
+    if (newest !== null) this.#noteEdge(newest.timestampMs - nowMs);
     while (!this.ended) {
       if (this.#nextSeq! < this.#window.base) this.#skipTo(this.#window.base);
       const entry = this.#window.get(this.#nextSeq!);
@@ -212,14 +217,21 @@ export class LiveFeed {
     return false;
   }
 
+  /** The newest piece was captured at this Unix time less our monotonic one, ms. */
+  #noteEdge(offsetMs: number): void {
+    // The edge moved on, and our clock did not. Where a start at an older point is meant, it does not leap.
+    if (this.#edgeOffsetMs !== -Infinity && offsetMs - this.#edgeOffsetMs > STANDSTILL_MS) this.#stoodStill = true;
+    this.#edgeOffsetMs = Math.max(this.#edgeOffsetMs, offsetMs);
+  }
+
   /** Skips when the missing piece is due, or lost for good, and there is a place to continue; returns whether it did. */
   #skipGap(entry: PieceEntry | undefined, nowMs: number): boolean {
     const newest = this.#window.newest;
     if (newest === null || newest.seq < this.#nextSeq!) return false;
     const header = entry?.header ?? this.#headerAfter(this.#nextSeq!);
-    // When we stood still the edge moved on, and our clock did not: what is missing was due long ago. Beyond a
-    // discontinuity, times may be anything.
-    if (this.#returnAfter(this.#nextSeq!, newest) === null) {
+    // What is missing was due while we stood still. Beyond a discontinuity, times may be anything.
+    if (this.#stoodStill && this.#returnAfter(this.#nextSeq!, newest) === null) {
+      this.#stoodStill = false;
       this.#offsetMs = Math.max(this.#offsetMs, this.#edgeOffsetMs - POLICY.mostBehindMs);
     }
     this.#dry ||= nowMs >= this.dueMs(header);
@@ -302,6 +314,7 @@ export class LiveFeed {
     this.#hope = null;
     this.#epoch = -1;
     this.#edgeOffsetMs = -Infinity;
+    this.#stoodStill = false;
     this.#dry = this.#gap = false;
     this.#gapBefore = true;
   }
