@@ -62,6 +62,8 @@ test("Clock.setTimeout() gives a timer the rest of its time after the process st
 });
 
 test("createClock() counts a timer until it ran or was cancelled, and once when both happen", async () => {
+  // Timers of the clock keep no process alive.
+  const alive = setInterval(() => {}, 1_000);
   const { clock, pendingTimers } = createClock((timer) => (timer as { unref?(): void }).unref?.());
   const far = clock.setTimeout(() => {}, 60_000);
   const ran = Promise.withResolvers<number>();
@@ -73,4 +75,5 @@ test("createClock() counts a timer until it ran or was cancelled, and once when 
   far.cancel();
   far.cancel();
   assertEquals(pendingTimers(), 0);
+  clearInterval(alive);
 });
