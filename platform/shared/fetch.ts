@@ -5,7 +5,8 @@
 import net from "node:net";
 import { canonicalHost } from "../../src/discovery/addresses.ts";
 import { deadline } from "../../src/bytes/deadline.ts";
-import { hasCode } from "../../src/errors.ts";
+import { gunzipped } from "../../src/bytes/gunzip.ts";
+import { hasCode, MillraceError } from "../../src/errors.ts";
 import type { Clock, HttpClientAnswer, HttpClientPort, NetworkPort } from "../../src/ports.ts";
 import { VERSION } from "../../src/version.ts";
 
@@ -79,6 +80,6 @@ function unpackedResponse({ headers, body }: HttpClientAnswer, status: number): 
   if (coding !== "gzip" && coding !== "x-gzip") return new Response(body, { status, headers });
   const rest = new Headers(headers);
   for (const name of ["content-encoding", "content-length"]) rest.delete(name);
-  const unpacked = body.pipeThrough(new DecompressionStream("gzip") as ReadableWritablePair<Uint8Array, Uint8Array>);
-  return new Response(unpacked as BodyInit, { status, headers: rest });
+  const damaged = (cause: unknown) => new MillraceError("protocol_violation", "the answer is damaged", { cause });
+  return new Response(gunzipped(body, damaged) as BodyInit, { status, headers: rest });
 }

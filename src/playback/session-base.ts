@@ -220,19 +220,22 @@ export abstract class Session {
     this.events.push({ name, params });
   }
 
-  /** Stops with the swarm that it plays from: the next start joins another one. */
-  protected endWith(ending: AbortSignal): void {
+  /**
+   * Begins to check activity and stalls, each second. The session stops with `ending`, of the swarm that it plays from: the
+   * next start joins another one.
+   */
+  protected watch(ending: AbortSignal): void {
     const stop = () => this.stop(abortError(ending).message);
     ending.addEventListener("abort", stop, { once: true, signal: this.signal });
     if (ending.aborted) queueMicrotask(stop);
+    this.#lookLater();
   }
 
-  /** Begins to check activity and stalls, each second. */
-  protected watch(): void {
+  #lookLater(): void {
     if (this.stopped) return;
     this.#watch = this.clock.setTimeout(() => {
       this.#look();
-      this.watch();
+      this.#lookLater();
     }, WATCH_MS);
   }
 

@@ -103,8 +103,7 @@ export class PlaybackSession extends Session {
     this.#head = new HeadFetch(this.#played, this.#prebufferBytes, this.clock);
     this.#ready = typeof parts.media === "function" ? this.#open(parts.media) : Promise.resolve(this.#use(parts.media));
     this.#ready.then(() => this.#prebuffer(), (error) => this.fail(error)).finally(() => this.#head.endSoon());
-    this.endWith(this.swarm.ending);
-    this.watch();
+    this.watch(this.swarm.ending);
   }
 
   /** Whether a start with these choices gets the output of this session. */

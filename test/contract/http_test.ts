@@ -1,52 +1,12 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import net from "node:net";
 import { setImmediate } from "node:timers";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { FREED, lendChunks } from "../../src/bytes/lent-chunks.ts";
-import { MillraceError } from "../../src/errors.ts";
-import type { HttpServer, RequestInfo } from "../../src/ports.ts";
 import { deferred, LOOPBACK, ports, soon, turns } from "./support.ts";
 import { noise } from "../support/random.ts";
 import { until } from "../support/until.ts";
-
-type Handler = (request: Request, info: RequestInfo) => Response | Promise<Response>;
-
-async function withServer(handler: Handler, body: (base: string, server: HttpServer) => Promise<void>): Promise<void> {
-  const server = await ports.http.serve(LOOPBACK, handler);
-  try {
-    await body(`http://127.0.0.1:${server.address.port}`, server);
-  } finally {
-    await server.close(0);
-  }
-}
-
-/** Sends `head` unchanged; returns the socket. */
-function raw(base: string, head: string): Promise<net.Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = net.connect(Number(new URL(base).port), "127.0.0.1", () => {
-      socket.write(head);
-      resolve(socket);
-    });
-    socket.on("error", reject);
-  });
-}
-
-const CHUNK = 64 * 1024;
-
-/** An endless body that counts pulls and reports when it was cancelled. */
-function endless() {
-  const cancelled = deferred("cancel()");
-  const state = { pulledBytes: 0, cancelled: cancelled.promise };
-  const body = new ReadableStream<Uint8Array>({
-    pull(controller) {
-      state.pulledBytes += CHUNK;
-      controller.enqueue(new Uint8Array(CHUNK));
-    },
-    cancel: () => cancelled.resolve(),
-  }, { highWaterMark: 0 });
-  return { state, body };
-}
+import { CHUNK, endless, type Handler, raw, withServer } from "./http-support.ts";
 
 test("HttpPort.serve() passes method, URL, headers, body and the caller's address", () =>
   withServer(async (request, info) =>
@@ -359,62 +319,3 @@ test("HttpPort.serve() answers a client of HTTP/1.0", () =>
     for await (const chunk of socket) text += chunk;
     assert(text.startsWith("HTTP/1.") && text.includes(" 200 ") && text.includes("/old"), text);
   }));
-
-test("HttpPort.serve() rejects with conflict when the port is taken", () =>
-  withServer(() => new Response(), async (_base, server) => {
-    const error = await assertRejects(() => ports.http.serve(server.address, () => new Response()), MillraceError);
-    assertEquals(error.code, "conflict");
-  }));
-
-test("HttpServer.close() lets a running response finish within the grace time", async () => {
-  const release = deferred("close() to be under way");
-  const server = await ports.http.serve(LOOPBACK, () =>
-    new Response(
-      new ReadableStream<Uint8Array>({
-        async pull(controller) {
-          controller.enqueue(new TextEncoder().encode("begun "));
-          await release.promise;
-          controller.enqueue(new TextEncoder().encode("done"));
-          controller.close();
-        },
-      }, { highWaterMark: 0 }),
-    ));
-  const got = await fetch(`http://127.0.0.1:${server.address.port}`, { signal: soon() });
-  const reader = got.body!.getReader();
-  await reader.read();
-  const closing = server.close(5000);
-  await turns(3);
-  const refused = await fetch(`http://127.0.0.1:${server.address.port}`, { signal: soon() }).then(
-    (r) => r.status,
-    () => 0,
-  );
-  assert(refused === 0 || refused === 503, `a new request was answered with ${refused}`);
-  release.resolve();
-  let text = "";
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    text += new TextDecoder().decode(part.value);
-  }
-  assertEquals(text, "done");
-  const before = performance.now();
-  await closing;
-  assert(performance.now() - before < 4000, "close() sat out its grace time");
-});
-
-test("HttpServer.close() drops what still runs when the grace time is over and frees the port", async () => {
-  const { state, body } = endless();
-  const server = await ports.http.serve(LOOPBACK, () => new Response(body));
-  const got = await fetch(`http://127.0.0.1:${server.address.port}`, { signal: soon() });
-  const reader = got.body!.getReader();
-  await reader.read();
-  const before = performance.now();
-  await server.close(100);
-  const tookMs = performance.now() - before;
-  assert(tookMs >= 80 && tookMs < 2000, `${tookMs} ms`);
-  await state.cancelled;
-  await assertRejects(async () => {
-    while (!(await reader.read()).done);
-    throw new Error("the body ended");
-  });
-  const again = await ports.http.serve(server.address, () => new Response());
-  await again.close(0);
-});

@@ -6,47 +6,14 @@ import type { LiveSession } from "../../src/playback/live/live-session.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { WindowFiles } from "../../src/playback/live/window-files.ts";
 import { manifestText, segmentBody } from "../../src/playback/output.ts";
-import type { StartRequest } from "../../src/playback/start-request.ts";
 import { statOf } from "../../src/playback/stat.ts";
-import type { SwarmManager } from "../../src/swarm/types.ts";
-import { bareMagnet } from "../../src/content/resolve.ts";
-import type { AnyMetainfo } from "../../src/metainfo/live.ts";
 import { MemoryFiles } from "../storage/memory-files.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 import { checkTs, ticksBetween } from "../support/ts-check.ts";
-import { FakeLiveSwarms, Studio } from "./live-support.ts";
-import { FakeSwarm, FakeSwarms, makeSessions, startRequest } from "./support.ts";
+import { FakeSwarm, FakeSwarms } from "./support.ts";
+import { setUp } from "./live-setup.ts";
 
-const NO_WISHES = { preferredAudioLanguage: null, transcode: null };
 const NO_CACHE = { limitBytes: 0, usedBytes: 0 };
-
-async function setUp(options: { windowMs?: number; files?: WindowFiles; swarms?: SwarmManager } = {}) {
-  const clock = new FakeClock();
-  const studio = await Studio.open({ clock });
-  const live = new FakeLiveSwarms(studio);
-  const seen: AnyMetainfo[] = [];
-  const sessions = makeSessions(clock, options.swarms ?? new FakeSwarms(new FakeSwarm([])), {
-    live,
-    liveWindow: () => ({
-      limits: { windowMs: options.windowMs ?? 60_000, maxBytes: 2 ** 30 },
-      files: options.files ?? null,
-    }),
-    resolver: {
-      resolve: ({ kind }) => {
-        const { metainfo } = studio;
-        return Promise.resolve(kind === "magnet" ? { magnet: bareMagnet(metainfo.infohashHex) } : { metainfo });
-      },
-    },
-    onMetadata: (metainfo) => seen.push(metainfo),
-  });
-  const start = async (request: Partial<StartRequest> = {}): Promise<LiveSession> => {
-    const defaults = { output: "ts", clientSessionId: 7, useApiStop: true } as const;
-    const session = await sessions.start(startRequest(studio.metainfo.infohashHex, { ...defaults, ...request }));
-    assert(session.kind === "live");
-    return session;
-  };
-  return { clock, studio, live, sessions, seen, start };
-}
 
 /** All events that are waiting. */
 async function drain(session: LiveSession, clock: FakeClock): Promise<PlaybackEvent[]> {
@@ -375,49 +342,6 @@ test("LiveSession reports the end of the broadcast in events, stat and livepos, 
   assertEquals((stat.livepos as { is_live: string }).is_live, "0");
   session.stop("inactivity");
   assertEquals(await drain(session, clock), []);
-});
-
-test("Sessions.openForSegment() finds the session that has the segment when a broadcast began again under its id", async () => {
-  const { start, studio, sessions } = await setUp();
-  await studio.run(4000);
-  const ended = await start({ output: "hls" });
-  await studio.run(8000);
-  await studio.publisher.end();
-  await studio.silence(200);
-  assert(ended.stream.ended && !ended.stream.hasContinued);
-  const client = { host: "127.0.0.1", owner: null, caller: "127.0.0.1" };
-  const query = { infohashHex: studio.metainfo.infohashHex, fileIndex: undefined, ...NO_WISHES };
-  const find = (n: number) => sessions.openForSegment({ ...query, n }, client, new AbortController().signal);
-  const old = ended.stream.segments.map(({ n }) => n);
-  await studio.run(8000);
-  const running = await start({ output: "hls" });
-  assert(running !== ended && running.stream !== ended.stream);
-  await studio.run(4000);
-  const fresh = running.stream.segments.map(({ n }) => n).filter((n) => !old.includes(n));
-  assert(old.length > 0 && fresh.length > 0);
-  for (const n of old) assertEquals((await find(n))?.id, ended.id, `segment ${n} of the old window`);
-  for (const n of fresh) assertEquals((await find(n))?.id, running.id, `segment ${n} of the new window`);
-  ended.stop("test");
-  running.stop("test");
-});
-
-test("Sessions.open() brings a session of a broadcast that began again back to the new stream, once nobody reads the old one", async () => {
-  const { start, studio, sessions } = await setUp();
-  await studio.run(4000);
-  const ended = await start();
-  await studio.run(4000);
-  const open = () => sessions.open(studio.metainfo.infohashHex, ended.id, "127.0.0.1", new AbortController().signal);
-  await studio.publisher.end();
-  await studio.silence(200);
-  assertEquals(await open(), ended, "it is over");
-  const reader = ended.openStream().getReader();
-  await studio.run(8000);
-  assertEquals(await open(), ended, "its end is being read");
-  await reader.cancel();
-  const again = await open();
-  assert(again?.kind === "live" && again !== ended && !again.stream.ended && ended.stopped);
-  assertEquals(again.id, ended.id);
-  again.stop("test");
 });
 
 test("LiveSession does not blame the peers when the source falls silent", async () => {

@@ -72,8 +72,7 @@ export class LiveSession extends Session {
       this.tell("missing_content", { positions: [Math.floor(fromMs / 1000), Math.floor(toMs / 1000)] });
     });
     void this.#prebuffer();
-    this.endWith(this.stream.ending);
-    this.watch();
+    this.watch(this.stream.ending);
   }
 
   get stream(): LiveStream {
