@@ -17,6 +17,9 @@ export interface OperatingParts {
   readonly recentLog: RecentLog;
 }
 
+/** Trackers that progress names at most: nobody reads more. */
+const MAX_SHOWN_TRACKERS = 20;
+
 /** Makes the part of the method API for operating the engine. */
 export function createOperating(parts: OperatingParts): Operating {
   const { options, manager, broadcasts, sessions } = parts;
@@ -43,12 +46,15 @@ export function createOperating(parts: OperatingParts): Operating {
     const swarm = manager.list().find((one) => one.infohashHex === infohashHex);
     if (swarm === undefined) return null;
     const { metadata, checking } = swarm.picture(0);
+    const { peers, sources } = swarm.status();
+    const trackers = sources.filter(({ kind }) => kind === "tracker").slice(0, MAX_SHOWN_TRACKERS);
     return {
-      peers: swarm.status().peers,
+      peers,
       knownPeers: swarm.peers.book.size,
       hasMetadata: swarm.metainfo !== null,
       metadata,
       checking,
+      trackers: trackers.map(({ name, peers, lastError }) => ({ name, peers, error: lastError })),
     };
   };
   return { settings, progress, setLimits: (limits) => manager.setLimits(limits), log: () => parts.recentLog.lines() };

@@ -315,4 +315,6 @@ export interface TorrentProgress {
   /** Bytes of its description; null while nobody sends it. */
   readonly metadata: { readonly received: number; readonly total: number } | null;
   readonly checking: { readonly done: number; readonly total: number } | null;
+  /** `error`: what the tracker answered instead of peers. */
+  readonly trackers: readonly { readonly name: string; readonly peers: number; readonly error: string | null }[];
 }

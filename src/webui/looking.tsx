@@ -7,6 +7,9 @@ import { bytesText, text } from "./texts.ts";
 /** Time between two checks, ms. */
 const LOOK_EVERY_MS = 1000;
 
+/** Trackers whose refusals are shown: several tell no more than a few. */
+const MAX_REFUSALS = 2;
+
 /** Properties of `Looking`. */
 export interface LookingProps {
   /** null where only the engine will find it out. */
@@ -38,9 +41,12 @@ export function Looking({ infohash }: LookingProps) {
 }
 
 /** The progress in words. */
-export function progressText({ peers, known_peers, metadata, checking }: TorrentProgress): string {
+export function progressText({ peers, known_peers, metadata, checking, trackers }: TorrentProgress): string {
+  // A wrong passkey or an unregistered torrent is all that a user of a private tracker has to know.
+  const refusals = known_peers > 0 ? [] : trackers.filter(({ error }) => error !== null).slice(0, MAX_REFUSALS);
   return [
     text("knownPeers", known_peers, peers),
+    ...refusals.map(({ name, error }) => `${name}: ${error}`),
     ...metadata === null ? [] : [text("gettingMetadata", bytesText(metadata.received), bytesText(metadata.total))],
     ...checking === null ? [] : [text("checkingDisk", checking.done, checking.total)],
   ].join(" · ");

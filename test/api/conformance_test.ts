@@ -189,6 +189,7 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
     has_metadata: "=false",
     metadata: "=null",
     checking: "=null",
+    trackers: [{ name: "string", peers: "integer", error: "string?" }],
   }],
   ["get_tasks", "", { tasks: [TASK] }],
   ["get_log", "", { lines: [{ time: "integer", level: "|error|warn", message: "string", detail: "string" }] }],

@@ -1,4 +1,6 @@
 /** Streams that die: before they start, while they play, one at a time and many at once. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
@@ -142,5 +144,29 @@ test("50 dead magnets at once all fail at their deadline and leave nothing", asy
     await until("no swarm is left", () => served.engine.swarms.list().length === 0, 5_000);
   } finally {
     await served.close();
+  }
+});
+
+test("get_torrent_progress says what a tracker answered instead of peers", async () => {
+  const tracker = createServer((_request, response) => response.end("d14:failure reason17:unknown passkey 1e"));
+  await new Promise<void>((resolve) => tracker.listen(0, "127.0.0.1", resolve));
+  const { port } = tracker.address() as AddressInfo;
+  const served = await serveEngine({ startTimeoutMs: 3_000 });
+  const infohash = `${"0".repeat(39)}2`;
+  try {
+    const announce = `http://127.0.0.1:${port}/announce?passkey=secret`;
+    const magnet = `magnet:?xt=urn:btih:${infohash}&tr=${encodeURIComponent(announce)}`;
+    const starting = ask(served, "getfile", { magnet });
+    const token = (await (await fetch(`${served.url}/server/api?method=get_api_access_token`)).json()).result.token;
+    const query = new URLSearchParams({ method: "get_torrent_progress", infohash, token });
+    const trackers = async () => (await (await fetch(`${served.url}/server/api?${query}`)).json()).result.trackers;
+    await until("the tracker refused", async () => (await trackers())[0]?.error != null);
+    const [{ name, peers, error }] = await trackers();
+    assertEquals([peers, error], [0, "unknown passkey 1"]);
+    assert(!name.includes("secret"), name);
+    await starting;
+  } finally {
+    await served.close();
+    tracker.close();
   }
 });

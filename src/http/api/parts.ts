@@ -50,6 +50,8 @@ export interface TorrentProgress {
   readonly metadata: { readonly receivedBytes: number; readonly totalBytes: number } | null;
   /** Pieces on the disk that are being verified; null: none. */
   readonly checking: { readonly done: number; readonly total: number } | null;
+  /** Its trackers, without what is secret in their addresses; `error`: what the last answer was instead of peers. */
+  readonly trackers: readonly { readonly name: string; readonly peers: number; readonly error: string | null }[];
 }
 
 /** The engine's settings and current figures. Bytes. */

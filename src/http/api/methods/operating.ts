@@ -69,7 +69,7 @@ export const OPERATING_METHODS: readonly Method[] = [
   defineMethod({
     name: "get_torrent_progress",
     summary:
-      "What a torrent does before it plays: who is known and connected, its description, the check of what is on the disk.",
+      "What a torrent does before it plays: who is known and connected, its description, the check of what is on the disk, what its trackers answered.",
     public: false,
     remote: true,
     params: z.object({ infohash: INFOHASH.describe("Of the torrent") }),
@@ -82,6 +82,11 @@ export const OPERATING_METHODS: readonly Method[] = [
         "Bytes; null while nobody sends it",
       ),
       checking: z.object({ done: z.int(), total: z.int() }).nullable().describe("Pieces; null: nothing is verified"),
+      trackers: z.array(z.object({
+        name: z.string().describe("Without what is secret in its address"),
+        peers: z.int(),
+        error: z.string().nullable().describe("What it answered instead of peers, or why it did not"),
+      })).describe("At most 20"),
     }),
     handle({ infohash }, { parts }) {
       const progress = parts.operating.progress(infohash);
@@ -93,6 +98,7 @@ export const OPERATING_METHODS: readonly Method[] = [
         has_metadata: progress?.hasMetadata ?? false,
         metadata: metadata && { received: metadata.receivedBytes, total: metadata.totalBytes },
         checking: progress?.checking ?? null,
+        trackers: (progress?.trackers ?? []).map(({ name, peers, error }) => ({ name, peers, error })),
       };
     },
   }),
