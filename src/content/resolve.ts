@@ -115,7 +115,7 @@ async function targetOf(
       return { ...target, ...(fetched.isPublic ? { servers: "public" } : {}) };
     }
     case "content_id":
-      return await resolveContentId(parts, selector.contentId, withoutPeers, signal);
+      return await resolveContentId(parts, selector.contentId, allowPrivate ? "any" : "public", withoutPeers, signal);
   }
 }
 
@@ -134,6 +134,7 @@ async function parseTarget(bytes: Uint8Array): Promise<AnyMetainfo> {
 async function resolveContentId(
   parts: ResolverParts,
   id: string,
+  scope: ServerScope,
   withoutPeers: boolean,
   signal: AbortSignal,
 ): Promise<ResolvedTarget> {
@@ -156,7 +157,7 @@ async function resolveContentId(
     return { magnet: { ...bareMagnet(record.infohashHex), name: record.name, trackers: record.trackers }, servers };
   };
   const asInfohash = async (): Promise<ResolvedTarget> => ({
-    metainfo: await parts.metadataOf(bareMagnet(id), "public", race),
+    metainfo: await parts.metadataOf(bareMagnet(id), scope, race),
   });
   try {
     return await withSignal(Promise.any([fromRecord(), asInfohash()]), signal);
