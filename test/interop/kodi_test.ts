@@ -7,6 +7,7 @@ import { createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
+import { concatBytes } from "../../src/bytes/hex.ts";
 import { createEngine } from "../../src/engine.ts";
 import { parseMagnet } from "../../src/metainfo/magnet.ts";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
@@ -18,8 +19,8 @@ import { until } from "../support/until.ts";
 const FILES = [
   { path: "film with 'quotes' & (1).mp4", bytes: clip("mp4-end.mp4") },
   { path: "second.mkv", bytes: clip("mkv-cues.mkv") },
-  // Named like a film, and none.
-  { path: "noise.mp4", bytes: noise(300_000) },
+  // Begins like a film, and is none.
+  { path: "noise.mp4", bytes: concatBytes([new TextEncoder().encode("\0\0\0\x08ftyp"), noise(300_000)]) },
 ];
 /** Length of both clips, seconds. */
 const CLIP_SECONDS = 6;
