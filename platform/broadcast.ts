@@ -114,7 +114,7 @@ async function send({ engine, opened, config, ports, place, stopped, signal }: S
     signal,
   });
   const transportFile = `${publishDir}/${fileName}.torrent`;
-  // It is for everybody: a web server may send it out.
+  // Readable by all users: a web server may serve it.
   await ports.files.writeFile(transportFile, broadcast.transportFile, { mode: 0o644 });
   const { peerAddress } = engine;
   const line = new StatusLine(config.json, process.stdout, () => ({
