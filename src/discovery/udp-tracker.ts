@@ -1,6 +1,6 @@
 /** Announces to UDP trackers (BEP 15) over one socket per address family, shared by all swarms. */
 import { toHex } from "../bytes/hex.ts";
-import { abortError, MillraceError } from "../errors.ts";
+import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../ports.ts";
 import { canonicalHost, isPublicHost } from "./addresses.ts";
 import type { Announce, AnnounceAnswer } from "./announce.ts";
@@ -16,6 +16,9 @@ const TRY_MS = [3_000, 15_000, 30_000, 60_000] as const;
 
 /** A client may use a connection id for one minute (BEP 15). */
 const CONNECTION_LIFE_MS = 60_000;
+
+/** Refusals of the connection id, as trackers word them; some call it a cookie, and some give no reason at all. */
+const NAMES_CONNECTION = /connection|cookie|^refused without a reason$/i;
 
 /** How long the other family may take after one has replied. */
 const LATE_MS = 20_000;
@@ -38,6 +41,13 @@ interface Transaction {
   answer(datagram: Uint8Array): void;
 }
 
+/** What a tracker gave us to announce with. */
+interface Connection {
+  readonly id: bigint;
+  /** Monotonic ms. */
+  readonly untilMs: number;
+}
+
 interface Endpoint {
   readonly to: SocketAddress;
   readonly family: 4 | 6;
@@ -58,7 +68,7 @@ export class UdpTrackerClient {
   readonly #ports: UdpTrackerPorts;
   readonly #sockets = new Map<4 | 6, Promise<UdpSocket>>();
   readonly #transactions = new Map<number, Transaction>();
-  readonly #connections = new Map<string, { id: bigint; untilMs: number }>();
+  readonly #connections = new Map<string, Connection>();
   /** Endpoints that replied to an announce, and so may list us; the oldest is dropped first. */
   readonly #answered = new Set<string>();
   readonly #closing = new AbortController();
@@ -100,22 +110,47 @@ export class UdpTrackerClient {
     }
   }
 
+  /**
+   * Announces once, and once more with a fresh connection id when the tracker may have refused the id alone: a restarted
+   * tracker, or one of several behind one address, does not know the ids that we have.
+   */
   async #announceAt(endpoint: Endpoint, announce: Announce, signal: AbortSignal): Promise<AnnounceAnswer> {
+    const known = this.#connections.get(endpointKey(endpoint));
+    try {
+      return await this.#announceInTries(endpoint, announce, signal, known);
+    } catch (error) {
+      const mayBeTheId = hasCode(error, "tracker") && (known !== undefined || NAMES_CONNECTION.test(error.message));
+      if (!mayBeTheId) throw error;
+      return await this.#announceInTries(endpoint, announce, signal);
+    }
+  }
+
+  /** `known`: the connection from before this announce, if any. */
+  async #announceInTries(
+    endpoint: Endpoint,
+    announce: Announce,
+    signal: AbortSignal,
+    known?: Connection,
+  ): Promise<AnnounceAnswer> {
     const socket = await this.#socket(endpoint.family);
+    const key = endpointKey(endpoint);
     for (const tryMs of TRY_MS) {
-      const connectionId = await this.#connect(endpoint, socket, tryMs, signal);
-      if (connectionId === null) continue;
+      const connection = await this.#connect(endpoint, socket, tryMs, signal);
+      if (connection === null) continue;
       const transactionId = this.#newTransaction();
-      const request = announceRequest(connectionId, transactionId, announce, endpoint.path);
+      const request = announceRequest(connection.id, transactionId, announce, endpoint.path);
       const answer = await this.#exchange(endpoint, socket, transactionId, request, tryMs, signal);
-      if (answer === null) continue;
+      if (answer === null) {
+        // Some trackers drop what has an id that they do not know.
+        if (connection === known) this.#connections.delete(key);
+        continue;
+      }
       try {
         const parsed = { ...parseAnnounce(answer, endpoint.family), from: endpoint.to.host };
         this.#remember(endpoint, announce.event);
         return parsed;
       } catch (error) {
-        // The error may be about a connection id that the tracker forgot early: the next announce gets a new one.
-        this.#connections.delete(endpointKey(endpoint));
+        this.#connections.delete(key);
         throw error;
       }
     }
@@ -191,19 +226,19 @@ export class UdpTrackerClient {
     socket: UdpSocket,
     tryMs: number,
     signal: AbortSignal,
-  ): Promise<bigint | null> {
+  ): Promise<Connection | null> {
     const key = endpointKey(endpoint);
     const known = this.#connections.get(key);
-    if (known !== undefined && known.untilMs > this.#ports.clock.monotonic()) return known.id;
+    if (known !== undefined && known.untilMs > this.#ports.clock.monotonic()) return known;
     const transactionId = this.#newTransaction();
     const sentMs = this.#ports.clock.monotonic();
     const answer = await this.#exchange(endpoint, socket, transactionId, connectRequest(transactionId), tryMs, signal);
     if (answer === null) return null;
-    const id = parseConnect(answer);
+    const connection = { id: parseConnect(answer), untilMs: sentMs + CONNECTION_LIFE_MS };
     this.#connections.delete(key);
-    this.#connections.set(key, { id, untilMs: sentMs + CONNECTION_LIFE_MS });
+    this.#connections.set(key, connection);
     if (this.#connections.size > MAX_CONNECTIONS) this.#connections.delete(this.#connections.keys().next().value!);
-    return id;
+    return connection;
   }
 
   #newTransaction(): number {

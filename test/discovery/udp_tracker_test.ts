@@ -126,6 +126,51 @@ for (const [name, code, message, reply] of failures) {
   });
 }
 
+/** A tracker that knows some of the connection ids that it gives, 1, 2 …, and refuses or ignores the others. */
+function forgetful(knows: (id: bigint) => boolean, refusal: Uint8Array | null): UdpReply {
+  let connects = 0;
+  return ({ action, connectionId }) => {
+    if (action === 0) return { body: connectBody(BigInt(++connects)) };
+    if (knows(connectionId)) return { body: announceBody(1800, 5, 6, peers) };
+    return refusal && { action: 3, body: refusal };
+  };
+}
+
+for (const reason of ["Connection ID missmatch.\0", "invalid cookie", ""]) {
+  test(`UdpTrackerClient.announce() announces with a fresh id when the first is refused with "${reason}"`, async () => {
+    await withTracker(forgetful((id) => id > 1, text(reason)), async ({ client, tracker, url }) => {
+      assertEquals((await client.announce(url, announce, never)).peers.length, 2);
+      assertEquals(tracker.seen.map(({ action }) => action), [0, 1, 0, 1]);
+    });
+    await withTracker(forgetful(() => false, text(reason)), async ({ client, tracker, url }) => {
+      const error = await assertRejects(() => client.announce(url, announce, never), MillraceError);
+      assertEquals([error.code, tracker.seen.length], ["tracker", 4]);
+    });
+  });
+}
+
+test("UdpTrackerClient.announce() announces once to a tracker that refuses the torrent", async () => {
+  await withTracker(forgetful(() => false, text("unregistered torrent")), async ({ client, tracker, url }) => {
+    await assertRejects(() => client.announce(url, announce, never), MillraceError, "unregistered torrent");
+    assertEquals(tracker.seen.map(({ action }) => action), [0, 1]);
+  });
+});
+
+for (const refusal of [text("try again"), null]) {
+  test(`UdpTrackerClient.announce() gets a fresh id when a restarted tracker ${refusal ? "refuses" : "ignores"} ours`, async () => {
+    let least = 1n;
+    await withTracker(forgetful((id) => id >= least, refusal), async ({ client, clock, tracker, url }) => {
+      await client.announce(url, announce, never);
+      least = 2n;
+      const again = client.announce(url, announce, never);
+      await until(() => tracker.seen.length >= 3, "the tracker got the old id");
+      if (refusal === null) await clock.advanceAsync(3_000);
+      assertEquals((await again).peers.length, 2);
+      assertEquals(tracker.seen.map(({ action }) => action), [0, 1, 1, 0, 1]);
+    });
+  });
+}
+
 for (const forgery of ["another transaction", "another address"] as const) {
   test(`UdpTrackerClient.announce() ignores a reply for or from ${forgery}`, async () => {
     const clock = new FakeClock();
