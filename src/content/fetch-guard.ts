@@ -4,12 +4,11 @@
  * Internet redirects to the Internet alone, whoever called. For each hop the name is looked up once, every address
  * found is checked, and the connection goes to one of them.
  */
-import { basicAuthorization } from "../bytes/basic-authorization.ts";
-import { percentDecoded } from "../bytes/percent.ts";
 import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { HttpClientAnswer, HttpClientRequest, Ports } from "../ports.ts";
 import { deadline } from "../bytes/deadline.ts";
 import { readBounded } from "../bytes/read-bounded.ts";
+import { authorizationOf } from "../bytes/url-credentials.ts";
 import { VERSION } from "../version.ts";
 import { bounded, tooLarge, unpacked } from "./body-stream.ts";
 import { checkedTarget, type LookupPorts, parseHttpUrl } from "./guarded-target.ts";
@@ -250,10 +249,11 @@ function forwarded(headers: Headers): Headers {
 }
 
 /** `headers`, with the URL's own credentials (RFC 7617) unless others are given. */
-function withCredentials(headers: Headers, { username, password }: URL): Headers {
-  if (username === "" && password === "" || headers.has("authorization")) return headers;
+function withCredentials(headers: Headers, url: URL): Headers {
+  const authorization = authorizationOf(url);
+  if (authorization === null || headers.has("authorization")) return headers;
   const all = new Headers(headers);
-  all.set("authorization", basicAuthorization(percentDecoded(username), percentDecoded(password)));
+  all.set("authorization", authorization);
   return all;
 }
 

@@ -1,5 +1,6 @@
 /** Follows redirects of servers that a torrent names. */
 import { withSignal } from "../bytes/deadline.ts";
+import { authorizationOf, withoutCredentials } from "../bytes/url-credentials.ts";
 import { type ErrorCode, MillraceError } from "../errors.ts";
 import { isLocalName } from "./addresses.ts";
 
@@ -29,6 +30,7 @@ export interface RedirectedRequest {
  * GETs `start` and follows redirects itself: a server on the public network may not redirect us to an address inside
  * ours, because a hostile torrent could then make us call services that trust this machine. From a server that is not
  * plainly a local one, other hosts are reached by `publicFetch`, which looks their names up and refuses private ones.
+ * Credentials in a URL become an `Authorization` field for its origin, as `fetch` refuses such URLs.
  * Rejects with `denied` in these cases, with `code` for redirects that lead nowhere, or as the fetches and the signal say.
  */
 export async function fetchRedirected(
@@ -37,10 +39,12 @@ export async function fetchRedirected(
   { headers, signal }: RedirectedRequest,
   code: ErrorCode,
 ): Promise<Response> {
-  let url = start;
+  let url = withoutCredentials(start);
+  let authorization = URL.canParse(start) ? authorizationOf(new URL(start)) : null;
   let get = fetch;
   for (let redirects = 0;; redirects++) {
-    const response = await withSignal(get(url, { signal, redirect: "manual", headers }), signal);
+    const fields = authorization === null ? headers : { ...headers, authorization };
+    const response = await withSignal(get(url, { signal, redirect: "manual", headers: fields }), signal);
     const location = response.headers.get("location");
     if (response.status < 300 || response.status > 399 || location === null) return response;
     await response.body?.cancel();
@@ -49,13 +53,14 @@ export async function fetchRedirected(
     if (next === null || (next.protocol !== "http:" && next.protocol !== "https:")) {
       throw new MillraceError(code, "redirected to something that is not an HTTP address");
     }
-    const { hostname } = new URL(url);
+    const { hostname, origin } = new URL(url);
     if (!isLocalName(hostname)) {
       if (isLocalName(next.hostname)) {
         throw new MillraceError("denied", "redirected from the public network to a local address");
       }
       if (next.hostname !== hostname) get = publicFetch;
     }
-    url = next.href;
+    authorization = authorizationOf(next) ?? (next.origin === origin ? authorization : null);
+    url = withoutCredentials(next.href);
   }
 }

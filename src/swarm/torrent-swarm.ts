@@ -85,7 +85,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
       },
       downloadBucket: context.downloadBucket,
       downloaded: (bytes) => this.peers.downloadRate.add(bytes, context.ports.clock.monotonic()),
-      failed: (url, reason) => context.ports.log.log("info", "web seed failed", { url, reason }),
+      log: context.ports.log,
     }, () => this.peers.takeId());
     this.#discovery = new Announcing(context.discovery, {
       infohash: this.infohash,

@@ -1,7 +1,8 @@
 /** One web seed (BEP 19): an HTTP server that delivers runs of missing blocks, one request at a time. */
 import { deadline } from "../bytes/deadline.ts";
+import { withoutCredentials } from "../bytes/url-credentials.ts";
 import { MillraceError } from "../errors.ts";
-import type { Clock, Timer } from "../ports.ts";
+import type { Clock, Logger, Timer } from "../ports.ts";
 import { fetchRedirected, type TorrentFetches } from "../discovery/redirects.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 import { pieceBytes } from "./layout.ts";
@@ -26,8 +27,12 @@ export interface WebSeedHost {
   fetchesFor(url: string): TorrentFetches;
   readonly downloadBucket: TokenBucket;
   downloaded(bytes: number): void;
-  /** Something failed; for the log. */
-  failed(url: string, reason: string): void;
+  readonly log: Logger;
+}
+
+/** Logs that something failed at the web seed `url`. */
+export function logFailure(log: Logger, url: string, reason: string): void {
+  log.log("info", "web seed failed", { url: withoutCredentials(url), reason });
 }
 
 /** A run reserved with the scheduler. */
@@ -103,7 +108,7 @@ export class WebSeed {
     if (this.#closed) return;
     this.#leave();
     this.#failures++;
-    this.#host.failed(this.url, error instanceof Error ? error.message : String(error));
+    logFailure(this.#host.log, this.url, error instanceof Error ? error.message : String(error));
     const pauseMs = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#failures - 1));
     this.#timer = this.#host.clock.setTimeout(() => {
       this.#timer = null;
@@ -134,7 +139,8 @@ export class WebSeed {
       limit.signal.addEventListener("abort", forward);
     };
     try {
-      const headers = { range: `bytes=${offset}-${offset + length - 1}` };
+      // Ranges count the bytes of the file, so the answer must not be compressed; some runtimes ask for that by default.
+      const headers = { range: `bytes=${offset}-${offset + length - 1}`, "accept-encoding": "identity" };
       const response = await fetchRedirected(
         this.#host.fetchesFor(this.url),
         url,

@@ -2,7 +2,7 @@
 import { allowServer, type ServerScope } from "../discovery/types.ts";
 import type { Suspect } from "./evidence.ts";
 import type { Transfer } from "./transfer.ts";
-import { WebSeed, type WebSeedHost } from "./web-seed.ts";
+import { logFailure, WebSeed, type WebSeedHost } from "./web-seed.ts";
 
 /** Web seeds used per torrent. */
 export const MAX_WEB_SEEDS = 4;
@@ -69,7 +69,7 @@ export class WebSeeds {
     if (at < 0) return false;
     this.#barred.add(this.#seeds[at]!.url);
     this.#seeds.splice(at, 1)[0]!.close();
-    this.#host.failed(suspect.host, "it sent corrupt data");
+    logFailure(this.#host.log, suspect.host, "it sent corrupt data");
     return true;
   }
 

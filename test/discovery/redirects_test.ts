@@ -50,6 +50,27 @@ test("fetchRedirected() refuses redirects from the public network to local addre
   }
 });
 
+test("fetchRedirected() sends the credentials of a URL as a field, to its origin alone", async () => {
+  const seen: string[] = [];
+  const path = ["http://a.example/1", "https://a.example/2", "http://b:2@c.example/3", "http://c.example/4"];
+  const fetch = ((url: string, init: RequestInit) => {
+    const field = new Headers(init.headers).get("authorization")?.replace("Basic ", "");
+    seen.push(`${url} ${field === undefined ? "-" : atob(field)}`);
+    const location = path[seen.length - 1];
+    return Promise.resolve(
+      location === undefined ? new Response("end") : new Response("", { status: 302, headers: { location } }),
+    );
+  }) as typeof globalThis.fetch;
+  await fetchRedirected({ fetch, publicFetch: fetch }, "http://us:p%40w@a.example/", request, "tracker");
+  assertEquals(seen, [
+    "http://a.example/ us:p@w",
+    "http://a.example/1 us:p@w",
+    "https://a.example/2 -",
+    "http://c.example/3 b:2",
+    "http://c.example/4 b:2",
+  ]);
+});
+
 test("fetchRedirected() looks up names that a server may not know to be private, before it asks another host", async () => {
   const path = ["http://a.example/", "/1", "https://a.example/2", "http://inside.example/", "http://a.example/3"];
   const far = web(path);

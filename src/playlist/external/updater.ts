@@ -3,6 +3,7 @@ import { clearStage, match, stage, type Staged } from "./stage.ts";
 import { applyEntries, markVanished } from "./apply.ts";
 import type { Store } from "../../database/store.ts";
 import { deadline } from "../../bytes/deadline.ts";
+import { withoutCredentials } from "../../bytes/url-credentials.ts";
 import { MillraceError } from "../../errors.ts";
 import type { Clock, Logger } from "../../ports.ts";
 import { addGuides } from "../import.ts";
@@ -252,10 +253,4 @@ interface Outcome {
 
 function validator(value: string | null): string {
   return value !== null && value.length <= MAX_VALIDATOR_CHARS ? value : "";
-}
-
-function withoutCredentials(address: string): string {
-  const url = new URL(address);
-  url.username = url.password = "";
-  return url.href;
 }
