@@ -1,5 +1,7 @@
 /** Random access to a file of known size whose bytes may have to be fetched first. */
 
+import type { Holder } from "./shares.ts";
+
 /** Options of a read. */
 export interface ReadOptions {
   /** Ends the wait; the read then rejects with the signal's reason, as `aborted` or `timeout`. */
@@ -29,6 +31,8 @@ export function copyOf(bytes: Uint8Array, offset: number, length: number, alloca
 export interface ByteSource {
   /** Size of the whole, bytes. */
   readonly sizeBytes: number;
+  /** For whom it is read: programs that read it take their places from this share. Default: this machine's own. */
+  holder?: Holder | undefined;
   /**
    * Exactly `[offset, offset + length)`, waiting for it if necessary. Rejects with `invalid_argument` outside the file.
    * Consecutive reads show the source the reader's position: it fetches ahead of the last one.

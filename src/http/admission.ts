@@ -3,7 +3,7 @@
  * Strangers have shares, never all of it, so that programs on this machine always get in.
  */
 import { MillraceError } from "../errors.ts";
-import { type Holder, Shares } from "../playback/shares.ts";
+import { type Holder, Shares } from "../bytes/shares.ts";
 
 const MIB = 1024 * 1024;
 

@@ -1,5 +1,5 @@
 /** The caller's identity, by which sessions and limits distinguish callers. */
-import type { Holder } from "../playback/shares.ts";
+import type { Holder } from "../bytes/shares.ts";
 import type { HttpContext } from "./context.ts";
 import { sessionOwner } from "./page.ts";
 

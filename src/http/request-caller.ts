@@ -1,6 +1,6 @@
 /** The sender of a request: determined once, by the checks that every request passes. */
 import { machineKey } from "../bytes/machine-key.ts";
-import { type Holder, OWN } from "../playback/shares.ts";
+import { type Holder, OWN } from "../bytes/shares.ts";
 import type { RequestInfo } from "../ports.ts";
 import type { AccessPolicy, AddressClass, Caller } from "./address.ts";
 import { baseUrl } from "./base-url.ts";

@@ -6,6 +6,7 @@ import { fileBody, manifestText, type OutputBody, segmentBody, tsBody, tsBodyFro
 import { type TimeRange, timeRange } from "../playback/time-range.ts";
 import type { LiveSession } from "../playback/live/live-session.ts";
 import type { AnySession } from "../playback/sessions.ts";
+import { withSignal } from "../bytes/deadline.ts";
 import { callerOf } from "./caller.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { addDlnaFields, addTimes, timesWanted } from "./dlna-fields.ts";
@@ -93,6 +94,25 @@ function startOf(c: HttpContext): number {
   return 1000 * parseTime("start_from", c.req.query("start_from") || "0");
 }
 
+/**
+ * `body` of `session`. If a program makes it, its first bytes are awaited: when there is no place for the program, the
+ * caller gets a status with the reason, and no response that breaks off.
+ */
+async function begun(
+  c: HttpContext,
+  session: AnySession,
+  body: ReadableStream<Uint8Array>,
+): Promise<ReadableStream<Uint8Array>> {
+  if (session.kind !== "file" || session.presentation?.container !== "other") return body;
+  try {
+    await withSignal(session.begun(body), c.req.raw.signal);
+  } catch (error) {
+    await body.cancel().catch(() => {});
+    throw error;
+  }
+  return body;
+}
+
 function notFound(text: string = UNKNOWN_SESSION): Response {
   return new Response(`${text}\n`, { status: 404, headers: { "content-type": "text/plain; charset=utf-8" } });
 }
@@ -127,7 +147,7 @@ async function ranged(
   }
   if (body.sizeBytes === null) {
     headers.set("accept-ranges", "none");
-    return new Response(isHead ? null : body.open(0, null), { status: 200, headers });
+    return new Response(isHead ? null : await begun(c, session, body.open(0, null)), { status: 200, headers });
   }
   headers.set("accept-ranges", "bytes");
   const ifRange = c.req.header("if-range");
@@ -145,7 +165,8 @@ async function ranged(
   const { start, end } = range ?? { start: 0, end: body.sizeBytes };
   headers.set("content-length", String(end - start));
   if (range !== null) headers.set("content-range", `bytes ${start}-${end - 1}/${body.sizeBytes}`);
-  return new Response(isHead ? null : body.open(start, end), { status: range === null ? 200 : 206, headers });
+  const bytes = isHead ? null : await begun(c, session, body.open(start, end));
+  return new Response(bytes, { status: range === null ? 200 : 206, headers });
 }
 
 async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promise<Response> {
@@ -207,5 +228,6 @@ async function segment(c: HttpContext, parts: HttpParts): Promise<Response> {
   if (body === null) return notFound("no such segment");
   const headers = new Headers({ "content-type": OUTPUT_TYPES.ts, "cache-control": "no-cache" });
   if (body.sizeBytes !== null) headers.set("content-length", String(body.sizeBytes));
-  return new Response(c.req.raw.method === "HEAD" ? null : body.open(), { headers });
+  const bytes = c.req.raw.method === "HEAD" ? null : await begun(c, session, body.open());
+  return new Response(bytes, { headers });
 }

@@ -4,7 +4,7 @@
  */
 import { MillraceError } from "../errors.ts";
 import type { MemoryAccount } from "../media/index/work.ts";
-import { type Holder, Shares } from "./shares.ts";
+import { type Holder, Shares } from "../bytes/shares.ts";
 
 const MIB = 1024 * 1024;
 

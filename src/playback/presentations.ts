@@ -10,7 +10,7 @@ import type { MemoryAccount } from "../media/index/work.ts";
 import { fetchIndexTail } from "./index-tail.ts";
 import { IndexMemory } from "./index-memory.ts";
 import { SharedTask } from "./shared-task.ts";
-import { type Holder, OWN } from "./shares.ts";
+import { type Holder, OWN } from "../bytes/shares.ts";
 
 /** Presentations kept; the index of a two-hour film is some 10–20 MB, so few are. */
 const MAX_KEPT = 8;
@@ -176,10 +176,11 @@ async function share<T>(
 
 /** Runs `use` with a reader of the file that fetches only the requested bytes. */
 async function withReader<T>(
-  { swarm, file }: PresentationRequest,
+  { swarm, file, holder }: PresentationRequest,
   use: (reader: SwarmReader) => Promise<T>,
 ): Promise<T> {
   const reader = swarm.openReader(file.index, { readAheadBytes: 0 });
+  reader.holder = holder;
   try {
     return await use(reader);
   } finally {

@@ -2,6 +2,7 @@
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, Timer } from "../ports.ts";
 import type { StallReason } from "../swarm/types.ts";
+import { type Holder, OWN } from "../bytes/shares.ts";
 import { EventLog, type PlaybackEvent } from "./events.ts";
 
 /** What a session delivers: MPEG TS, HLS, or the file as it is. */
@@ -45,6 +46,8 @@ export interface SessionObserver {
 export interface SessionBaseParts {
   readonly id: string;
   readonly identity: SessionIdentity;
+  /** Whose share of scarce resources it takes. Default: this machine's own programs. */
+  readonly holder?: Holder;
   readonly clock: Clock;
   readonly clientSessionId: number;
   readonly preferredAudioLanguage: string | null;
@@ -91,11 +94,15 @@ export abstract class Session {
   protected readonly clock: Clock;
   /** A body that gets no byte for this long ends. */
   protected readonly readTimeoutMs: number;
+  /** Whose share of scarce resources it takes. */
+  protected readonly holder: Holder;
   /** Newest trouble of this session. */
   protected trouble: string | null = null;
   readonly #parts: SessionBaseParts;
   readonly #stopping = new AbortController();
   readonly #bodies = new Set<OpenBody>();
+  /** Settled with the first pull of a body. */
+  readonly #begun = new WeakMap<ReadableStream<Uint8Array>, Promise<void>>();
   #activityTimeoutMs: number;
   #lastActivityMs: number;
   #stallReason: StallReason | null = null;
@@ -110,6 +117,7 @@ export abstract class Session {
     this.clientSessionId = parts.clientSessionId;
     this.preferredAudioLanguage = parts.preferredAudioLanguage;
     this.clock = parts.clock;
+    this.holder = parts.holder ?? OWN;
     this.readTimeoutMs = parts.readTimeoutMs;
     this.#activityTimeoutMs = parts.activityTimeoutMs;
     this.startedMs = this.#lastActivityMs = parts.clock.monotonic();
@@ -215,6 +223,11 @@ export abstract class Session {
     this.tell("download_stopped", { reason });
   }
 
+  /** Resolves when the first bytes of `body`, which `body()` made, are there; rejects with the reason why they never will. */
+  begun(body: ReadableStream<Uint8Array>): Promise<void> {
+    return this.#begun.get(body) ?? Promise.resolve();
+  }
+
   /** Adds an event. */
   protected tell(name: PlaybackEvent["name"], params: PlaybackEvent["params"] = {}): void {
     this.events.push({ name, params });
@@ -256,7 +269,11 @@ export abstract class Session {
       this.signal.removeEventListener("abort", follow);
       parts.finish();
     };
-    return new ReadableStream<Uint8Array>({
+    let begin = () => {};
+    let fail = (_error: unknown) => {};
+    const begun = new Promise<void>((resolve, reject) => [begin, fail] = [resolve, reject]);
+    begun.catch(() => {});
+    const body = new ReadableStream<Uint8Array>({
       start: (controller) => {
         open.cut = (reason) => {
           leaving.abort(reason);
@@ -279,7 +296,9 @@ export abstract class Session {
             this.trouble = null;
             controller.enqueue(value);
           }
+          begin();
         } catch (error) {
+          fail(error);
           finish();
           // Waiting was activity: the session stays so that `stat` can say why the body ended.
           this.touch();
@@ -297,6 +316,8 @@ export abstract class Session {
         await iterator.return?.().catch(() => {});
       },
     }, { highWaterMark: 1 });
+    this.#begun.set(body, begun);
+    return body;
   }
 
   /** The error of a body that got nothing for too long. */

@@ -1,6 +1,6 @@
 /** How many sessions each caller may have, and which one ends when there is no room for another. */
 import { MillraceError } from "../errors.ts";
-import { type Holder, Shares } from "./shares.ts";
+import { type Holder, Shares } from "../bytes/shares.ts";
 
 /** Sessions at once, and shares of them. Each is small, but the swarms and readers of a session are not. */
 export const SESSION_LIMITS = {

@@ -8,7 +8,7 @@ import { hasCode } from "../errors.ts";
 import { type AudioTranscoding, sameTranscoding } from "../media/transcode/types.ts";
 import type { Clock, FilePort, Logger, Timer } from "../ports.ts";
 import type { OutputKind } from "./session-base.ts";
-import type { Holder } from "./shares.ts";
+import type { Holder } from "../bytes/shares.ts";
 
 /** Most records kept: what a household plays in a week. Each is some 300 bytes unless its magnet is long. */
 const MAX_RECORDS = 256;

@@ -260,7 +260,7 @@ export class PlaybackSession extends Session {
       // From its second read on it has a place of its own, from which it reads ahead.
       if (++reads === 2) this.#head.end();
       if (end >= this.file.sizeBytes * NEXT_FILE_FROM) this.#fetchNext();
-    });
+    }, this.holder);
     if (bytesPerSecond) reader.setBitrate(bytesPerSecond);
     return reader;
   }

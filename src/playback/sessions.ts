@@ -24,7 +24,7 @@ import { SessionLimits } from "./session-limits.ts";
 import { type SegmentClient, type SegmentQuery, type SessionRecord, SessionRecords } from "./session-records.ts";
 import type { SessionsParts } from "./sessions-parts.ts";
 import { SharedOutputs } from "./shared-output.ts";
-import { OWN } from "./shares.ts";
+import { OWN } from "../bytes/shares.ts";
 import { SharedTask } from "./shared-task.ts";
 import { mayJoin, peerWishes, requireOtherSources } from "./without-peers.ts";
 import { activityTimeoutMs, identify, newSessionId, recordOf, requestOf, type StartRequest } from "./start-request.ts";
@@ -314,6 +314,7 @@ export class Sessions {
     return {
       id,
       identity,
+      holder: request.holder ?? OWN,
       clock: guardedClock(this.#parts.clock, (error) => this.#broke(id, error)),
       preferredAudioLanguage: request.preferredAudioLanguage,
       clientSessionId: request.clientSessionId,

@@ -3,7 +3,7 @@ import type { StreamSelector } from "../content/selector.ts";
 import type { AudioTranscoding } from "../media/transcode/types.ts";
 import type { OutputKind, SessionIdentity } from "./session-base.ts";
 import type { SessionRecord } from "./session-records.ts";
-import { type Holder, OWN } from "./shares.ts";
+import { type Holder, OWN } from "../bytes/shares.ts";
 
 /** Without activity a session ends after this. */
 const ACTIVITY_TIMEOUT_MS = 60_000;

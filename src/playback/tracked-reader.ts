@@ -1,5 +1,6 @@
 /** A reader that reports its player's position. */
 import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
+import type { Holder } from "../bytes/shares.ts";
 import type { SwarmReader } from "../swarm/types.ts";
 
 /** A swarm's reader with the place of its newest read. */
@@ -8,16 +9,18 @@ export interface TrackedReader extends SwarmReader {
   readonly positionBytes: number | null;
 }
 
-/** `reader`, with `onRead` called as each read begins. It returns data in memory of `buffers` and takes that back. */
+/** `reader`, read for `holder`, with `onRead` called as each read begins. It returns data in memory of `buffers` and takes that back. */
 export function trackReader(
   reader: SwarmReader,
   buffers: ChunkBuffers,
   onRead: (offset: number, end: number) => void,
+  holder: Holder,
 ): TrackedReader {
   let position: number | null = null;
   const allocate = (sizeBytes: number) => buffers.acquire(sizeBytes);
   return {
     fileIndex: reader.fileIndex,
+    holder,
     sizeBytes: reader.sizeBytes,
     get positionBytes() {
       return position;

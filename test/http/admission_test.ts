@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assertEquals, assertThrows } from "@std/assert";
 import { Admission, BODY_LIMITS, CALL_LIMITS, LARGE_BODY_LIMITS } from "../../src/http/admission.ts";
-import { type Holder, OWN } from "../../src/playback/shares.ts";
+import { type Holder, OWN } from "../../src/bytes/shares.ts";
 import { MillraceError } from "../../src/errors.ts";
 
 const PAGE: Holder = { kind: "page", name: "127.0.0.1" };

@@ -1,7 +1,7 @@
 /** Reading a call's parameters as a program of this machine sends them. */
 import { type ApiInput, MAX_BODY_BYTES, queryFields, readInput } from "../../src/http/api/input.ts";
 import { Admission } from "../../src/http/admission.ts";
-import { OWN } from "../../src/playback/shares.ts";
+import { OWN } from "../../src/bytes/shares.ts";
 import type { Clock } from "../../src/ports.ts";
 
 /** Query and body of `request`. */

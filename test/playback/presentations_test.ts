@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import { INDEX_LIMITS, IndexMemory } from "../../src/playback/index-memory.ts";
 import { Presentations } from "../../src/playback/presentations.ts";
-import { type Holder, OWN } from "../../src/playback/shares.ts";
+import { type Holder, OWN } from "../../src/bytes/shares.ts";
 import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
 import { FakeSwarm } from "./support.ts";

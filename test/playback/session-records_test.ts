@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { type SessionRecord, SessionRecords } from "../../src/playback/session-records.ts";
-import { OWN } from "../../src/playback/shares.ts";
+import { OWN } from "../../src/bytes/shares.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assertEquals, assertThrows } from "@std/assert";
 import { type LimitedSession, SESSION_LIMITS, SessionLimits } from "../../src/playback/session-limits.ts";
-import { type Holder, OWN, Shares } from "../../src/playback/shares.ts";
+import { type Holder, OWN, Shares } from "../../src/bytes/shares.ts";
 import { MillraceError } from "../../src/errors.ts";
 
 const page = (name: string): Holder => ({ kind: "page", name });

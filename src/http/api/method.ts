@@ -1,6 +1,6 @@
 /** What a method of the JSON API is. Parsing, access rules, OpenAPI and the conformance test come from these fields. */
 import type * as z from "zod";
-import type { Holder } from "../../playback/shares.ts";
+import type { Holder } from "../../bytes/shares.ts";
 import type { Spooled } from "../../playlist/spool.ts";
 import type { AddressClass } from "../address.ts";
 import type { JsonStream } from "./json-stream.ts";

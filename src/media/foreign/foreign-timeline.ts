@@ -44,17 +44,29 @@ export class UnitStream {
     this.#units = units;
   }
 
-  /** Starts a program that reads from `fromS` on the file's clock; null: from its beginning. */
+  /**
+   * Starts a program that reads from `fromS` on the file's clock; null: from its beginning. `isContinued` as in
+   * `ForeignJob`.
+   */
   static async open(
     facts: Omit<ForeignFacts, "trackOf" | "main" | "origin90k">,
     fromS: number | null,
     source: ByteSource,
     signal: AbortSignal,
+    isContinued = false,
   ): Promise<UnitStream> {
     const { reader, demuxer, streams, startS, limitBytes } = facts;
     const job = copyJob({ demuxer, streams, fromS, soundFromS: fromS ?? startS, limitBytes });
     const near90k = Math.round((fromS ?? startS) * 90_000);
-    return new UnitStream(await reader.open(job, source, signal), new UnitReader(streams.length, near90k));
+    return new UnitStream(
+      await reader.open({ ...job, isContinued }, source, signal),
+      new UnitReader(streams.length, near90k),
+    );
+  }
+
+  /** Whether the next units need another program, because this one was set aside. */
+  get isSetAside(): boolean {
+    return this.#run.isSetAside && this.#pending.length === 0 && !this.#atEnd;
   }
 
   /** Returns the next units; null at the end. */
@@ -117,22 +129,33 @@ class ForeignReading implements RunReading {
     signal: AbortSignal,
   ): AsyncGenerator<readonly RunSample[]> {
     if (this.#next !== run) await this.#seek(run, source, signal);
-    const stream = this.#stream!;
     this.#next = -1;
-    const { trackOf, main, streams } = this.#facts;
-    const cut = new RunCut({
-      streams: streams.length,
-      main,
-      begins: run === 0 ? null : (unit) => this.#begins(unit, run),
-      ends: (unit) => this.#begins(unit, run + 1),
-    });
-    for (let units = await stream.next(signal); units !== null; units = await stream.next(signal)) {
+    const { trackOf, streams } = this.#facts;
+    let cut = this.#cutOf(run);
+    // By stream: units of the run that were given out, and how many of them come again from a program that was started again.
+    const given = new Array<number>(streams.length).fill(0);
+    let again = given.slice();
+    const take = () =>
+      cut.take().filter(({ stream }) => {
+        if (!wanted.has(trackOf[stream]!) || again[stream]!-- > 0) return false;
+        given[stream]!++;
+        return true;
+      });
+    for (;;) {
+      if (this.#stream!.isSetAside) {
+        await this.#seek(run, source, signal, true);
+        cut = this.#cutOf(run);
+        again = given.slice();
+      }
+      const stream = this.#stream!;
+      const units = await stream.next(signal);
+      if (units === null) break;
       let taken = 0;
       while (taken < units.length && !cut.isDone) {
         const unit = units[taken++]!;
         if (!this.#isPriming(unit)) cut.push(unit);
       }
-      const own = cut.take().filter((unit) => wanted.has(trackOf[unit.stream]!));
+      const own = take();
       if (own.length > 0) yield own.map((unit) => this.#sampleOf(unit));
       if (!cut.isDone) continue;
       if (this.#hasMade) return this.close();
@@ -141,7 +164,7 @@ class ForeignReading implements RunReading {
       return;
     }
     cut.finish();
-    const last = cut.take().filter((unit) => wanted.has(trackOf[unit.stream]!));
+    const last = take();
     if (last.length > 0) yield last.map((unit) => this.#sampleOf(unit));
   }
 
@@ -151,12 +174,22 @@ class ForeignReading implements RunReading {
     this.#next = -1;
   }
 
-  async #seek(run: number, source: ByteSource, signal: AbortSignal): Promise<void> {
+  #cutOf(run: number): RunCut {
+    const { main, streams } = this.#facts;
+    return new RunCut({
+      streams: streams.length,
+      main,
+      begins: run === 0 ? null : (unit) => this.#begins(unit, run),
+      ends: (unit) => this.#begins(unit, run + 1),
+    });
+  }
+
+  async #seek(run: number, source: ByteSource, signal: AbortSignal, isContinued = false): Promise<void> {
     this.close();
     const { startS, origin90k } = this.#facts;
     const wantedS = (this.#runs[run]!.startPts90k + origin90k) / 90_000 - LEAD_S;
     const fromS = run === 0 || wantedS < startS + NEAR_S ? null : wantedS;
-    this.#stream = await UnitStream.open(this.#facts, fromS, source, signal);
+    this.#stream = await UnitStream.open(this.#facts, fromS, source, signal, isContinued);
   }
 
   #begins(unit: ForeignUnit, run: number): boolean {

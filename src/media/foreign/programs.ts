@@ -1,13 +1,27 @@
 /** Runs ffmpeg and ffprobe on untrusted files: bounded, with deadlines, and without access to anything but that file. */
+import { type Holder, OWN, Shares, type Shortage } from "../../bytes/shares.ts";
 import { deadline, withSignal } from "../../bytes/deadline.ts";
 import type { ByteSource } from "../../bytes/source.ts";
 import { abortError, MillraceError } from "../../errors.ts";
-import type { ChildProcess, Clock, HttpPort, ProcessPort } from "../../ports.ts";
+import type { ChildProcess, Clock, HttpPort, ProcessPort, Timer } from "../../ports.ts";
 import { type Door, DoorKeeper } from "./file-door.ts";
 import type { ForeignJob, ForeignReader, ForeignRun } from "./types.ts";
 
-/** Most programs at once: each takes 20 to 60 MB. */
-export const MAX_PROGRAMS = 12;
+/**
+ * Most programs at once, and shares of them: each takes 20 to 60 MB. A player has one, and for a moment two when it
+ * seeks or fetches segments.
+ */
+export const PROGRAM_LIMITS = { total: 12, reserved: 4, page: 2, other: 4 };
+/**
+ * A program from which nobody reads for this long is set aside, ms. Players of sound at 64 kb/s take a chunk each 16 s;
+ * starting again costs a second of a processor.
+ */
+export const IDLE_MS = 30_000;
+/** When places are short, a program from which nobody has read for this long is set aside at once, ms. */
+export const EVICT_IDLE_MS = 1000;
+/** How long a new reader waits for a place, ms, and how often it looks for a program that has become idle. */
+export const PLACE_WAIT_MS = 5000;
+const LOOK_MS = 500;
 /** A program that neither reads nor writes for this long hangs, ms. */
 export const PATIENCE_MS = 30_000;
 /** Deadline of `-version`, ms. */
@@ -32,7 +46,10 @@ export class ForeignPrograms implements ForeignReader {
   readonly #processes: ProcessPort;
   readonly #clock: Clock;
   readonly #doors: DoorKeeper;
-  #running = 0;
+  readonly #places = new Shares(PROGRAM_LIMITS);
+  readonly #running = new Map<Program, Holder>();
+  /** Those that wait for a place. */
+  readonly #waiting = new Set<() => void>();
   #found = false;
 
   constructor(processes: ProcessPort, http: HttpPort, clock: Clock) {
@@ -62,25 +79,85 @@ export class ForeignPrograms implements ForeignReader {
   }
 
   async open(job: ForeignJob, source: ByteSource, signal: AbortSignal): Promise<ForeignRun> {
-    if (signal.aborted) throw abortError(signal);
-    if (this.#running >= MAX_PROGRAMS) {
-      throw new MillraceError("too_busy", `${MAX_PROGRAMS} files that only ffmpeg reads are open: try again later`);
-    }
-    this.#running++;
+    const holder = source.holder ?? OWN;
+    await this.#takePlace(holder, job.isContinued ?? false, signal);
     let door: Door | null = null;
     let child: ChildProcess | null = null;
     try {
       door = await this.#doors.open(source);
       child = await this.#processes.spawn(job.program, job.arguments(door.url), { env: ENVIRONMENT });
       if (signal.aborted) throw abortError(signal);
-      return new Program(job, door, child, this.#clock, () => this.#running--);
+      const program: Program = new Program(job, door, child, this.#clock, () => {
+        this.#running.delete(program);
+        this.#giveBack(holder);
+      });
+      this.#running.set(program, holder);
+      return program;
     } catch (error) {
-      this.#running--;
+      this.#giveBack(holder);
       child?.kill("SIGKILL");
       door?.close();
       throw error;
     }
   }
+
+  async #takePlace(holder: Holder, isPatient: boolean, signal: AbortSignal): Promise<void> {
+    let shortage: Shortage | null = null;
+    const late = isPatient
+      ? null
+      : deadline(this.#clock, PLACE_WAIT_MS, signal, () =>
+        new MillraceError("too_busy", shortageText(holder, shortage)));
+    try {
+      for (;;) {
+        if (signal.aborted) throw abortError(signal);
+        shortage = this.#places.shortage(holder);
+        if (shortage === null) return this.#places.take(holder);
+        const idle = this.#longestIdle(holder, shortage);
+        if (idle === null) await this.#change(late?.signal ?? signal);
+        else idle.setAside();
+      }
+    } finally {
+      late?.cancel();
+    }
+  }
+
+  #giveBack(holder: Holder): void {
+    this.#places.giveBack(holder);
+    for (const wake of [...this.#waiting]) wake();
+  }
+
+  /** Resolves when a place was given back, or a program may have become idle. */
+  async #change(signal: AbortSignal): Promise<void> {
+    let wake = () => {};
+    const changed = new Promise<void>((resolve) => this.#waiting.add(wake = resolve));
+    const timer = this.#clock.setTimeout(wake, LOOK_MS);
+    try {
+      await withSignal(changed, signal);
+    } finally {
+      timer.cancel();
+      this.#waiting.delete(wake);
+    }
+  }
+
+  /** The program that makes room for one of `holder`: its reader, which pauses, will start another. */
+  #longestIdle(holder: Holder, shortage: Shortage): Program | null {
+    let found: Program | null = null;
+    for (const [program, its] of this.#running) {
+      const mayGo = holder.kind === "own" || its.kind === holder.kind && its.name === holder.name ||
+        shortage === "total" && its.kind !== "own";
+      if (mayGo && program.idleMs >= Math.max(EVICT_IDLE_MS, found?.idleMs ?? 0)) found = program;
+    }
+    return found;
+  }
+}
+
+function shortageText({ kind }: Holder, shortage: Shortage | null): string {
+  const whose = shortage !== "share"
+    ? `${PROGRAM_LIMITS.total} files that only ffmpeg reads are being played`
+    : kind === "page"
+    ? `pages of other sites play ${PROGRAM_LIMITS.page} files that only ffmpeg reads already`
+    : `this address plays ${PROGRAM_LIMITS.other} files that only ffmpeg reads already`;
+  return `${whose}: stop one, or try again later`;
 }
 
 /** A running program. */
@@ -95,6 +172,10 @@ class Program implements ForeignRun {
   #reading: Promise<ReadableStreamReadResult<Uint8Array>> | null = null;
   #givenBytes = 0;
   #isClosed = false;
+  #isSetAside = false;
+  /** Since when nobody reads from it, monotonic ms; null: somebody does. */
+  #idleSinceMs: number | null = null;
+  #idle: Timer | null = null;
 
   constructor(job: ForeignJob, door: Door, child: ChildProcess, clock: Clock, closed: () => void) {
     this.#job = job;
@@ -106,9 +187,43 @@ class Program implements ForeignRun {
     this.#complaint = readStart(child.stderr);
     // ffmpeg reads commands from standard input; it gets none.
     void child.stdin.close().catch(() => {});
+    this.#rest();
+  }
+
+  get isSetAside(): boolean {
+    return this.#isSetAside;
+  }
+
+  /** How long nobody has read from it, ms. */
+  get idleMs(): number {
+    return this.#idleSinceMs === null ? 0 : this.#clock.monotonic() - this.#idleSinceMs;
+  }
+
+  /** Ends it, because nobody reads from it. */
+  setAside(): void {
+    if (this.#isClosed) return;
+    this.#isSetAside = true;
+    this.close();
+  }
+
+  /** From now on nobody reads from it. */
+  #rest(): void {
+    if (this.#isClosed) return;
+    this.#idleSinceMs = this.#clock.monotonic();
+    this.#idle = this.#clock.setTimeout(() => this.setAside(), IDLE_MS);
   }
 
   async next(signal: AbortSignal): Promise<Uint8Array | null> {
+    this.#idle?.cancel();
+    this.#idleSinceMs = null;
+    try {
+      return await this.#next(signal);
+    } finally {
+      this.#rest();
+    }
+  }
+
+  async #next(signal: AbortSignal): Promise<Uint8Array | null> {
     if (signal.aborted) throw abortError(signal);
     if (this.#isClosed) throw new MillraceError("closed", "the program was ended");
     const { done, value } = await this.#read(signal);
@@ -128,6 +243,7 @@ class Program implements ForeignRun {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#idle?.cancel();
     this.#child.kill("SIGKILL");
     this.#door.close();
     this.#reading?.catch(() => {});

@@ -8,10 +8,17 @@ export interface ForeignJob {
   readonly arguments: (url: string) => readonly string[];
   /** More output than this is an error, bytes. */
   readonly limitBytes: number;
+  /** It continues for a reader whose program was set aside, so it waits for a place until its signal fires. Default false. */
+  readonly isContinued?: boolean;
 }
 
 /** A program that reads a file and writes output. */
 export interface ForeignRun {
+  /**
+   * Whether it was ended because nobody read from it: its place was needed, or its reader paused. `next` rejects with
+   * `closed`; who goes on reading starts another.
+   */
+  readonly isSetAside: boolean;
   /**
    * Returns more of its output; null at the end. One call at a time. Rejects with `bad_media`, `timeout` (the program hangs),
    * as the file's source does, or with the signal's reason; after the latter the run continues.
@@ -25,6 +32,9 @@ export interface ForeignRun {
 export interface ForeignReader {
   /** Whether it can work at all; it looks again each time until it can. */
   isAvailable(signal: AbortSignal): Promise<boolean>;
-  /** Starts a program. Rejects with `too_busy`, `unavailable`, `io`, or the signal's reason. The caller closes the run. */
+  /**
+   * Starts a program, in a place of the share of `source.holder`. Rejects with `too_busy`, `unavailable`, `io`, or the
+   * signal's reason. The caller closes the run.
+   */
   open(job: ForeignJob, source: ByteSource, signal: AbortSignal): Promise<ForeignRun>;
 }

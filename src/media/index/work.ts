@@ -41,6 +41,7 @@ const MEMORY_FACTOR = 2;
 /** The source of a file whose index is being read, with the account of its cost. */
 export class IndexWork implements ByteSource {
   readonly sizeBytes: number;
+  readonly holder: ByteSource["holder"];
   readonly signal: AbortSignal;
   readonly #source: ByteSource;
   readonly #limits: Required<WorkLimits>;
@@ -64,6 +65,7 @@ export class IndexWork implements ByteSource {
     this.signal = signal;
     this.#memory = memory;
     this.sizeBytes = source.sizeBytes;
+    this.holder = source.holder;
     this.#limits = { steps: MAX_STEPS, reads: MAX_READS, busyMs: MAX_BUSY_MS, ...limits };
   }
 
@@ -149,6 +151,7 @@ const READING_BUSY_MS = 20;
  */
 export class ConsiderateSource implements ByteSource {
   readonly sizeBytes: number;
+  readonly holder: ByteSource["holder"];
   readonly release?: (bytes: Uint8Array) => void;
   readonly hold?: (bytes: Uint8Array) => void;
   readonly availableFrom?: (offset: number, maxBytes: number) => number;
@@ -157,6 +160,7 @@ export class ConsiderateSource implements ByteSource {
   constructor(source: ByteSource) {
     this.#source = source;
     this.sizeBytes = source.sizeBytes;
+    this.holder = source.holder;
     if (source.availableFrom) this.availableFrom = (offset, maxBytes) => source.availableFrom!(offset, maxBytes);
     if (source.release) this.release = (bytes) => source.release!(bytes);
     if (source.hold) this.hold = (bytes) => source.hold!(bytes);

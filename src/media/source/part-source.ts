@@ -5,6 +5,7 @@ import { MillraceError } from "../../errors.ts";
 /** The bytes `[start, end)` of another source. */
 export class PartSource implements ByteSource {
   readonly sizeBytes: number;
+  readonly holder: ByteSource["holder"];
   readonly release?: (bytes: Uint8Array) => void;
   readonly #source: ByteSource;
   readonly #start: number;
@@ -13,6 +14,7 @@ export class PartSource implements ByteSource {
     this.#source = source;
     this.#start = start;
     this.sizeBytes = end - start;
+    this.holder = source.holder;
     if (source.release) this.release = (bytes) => source.release!(bytes);
   }
 

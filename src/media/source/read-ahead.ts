@@ -11,6 +11,7 @@ const CHUNK_BYTES = 512 * 1024;
 /** For one user that reads forward. Bytes that are not here yet are read as without it. */
 export class ReadAhead implements ByteSource {
   readonly sizeBytes: number;
+  readonly holder: ByteSource["holder"];
   readonly availableFrom?: (offset: number, maxBytes: number) => number;
   readonly release: (bytes: Uint8Array) => void;
   readonly hold: (bytes: Uint8Array) => void;
@@ -31,6 +32,7 @@ export class ReadAhead implements ByteSource {
     this.#source = source;
     this.#signal = signal;
     this.sizeBytes = source.sizeBytes;
+    this.holder = source.holder;
     this.hold = (bytes) => lender.hold(bytes);
     this.release = (bytes) => lender.release(bytes);
     if (source.availableFrom) this.availableFrom = (offset, maxBytes) => source.availableFrom!(offset, maxBytes);

@@ -44,8 +44,12 @@ const STREAMS = {
   old: { index: 0, codec_name: "wmv2", codec_type: "video" },
 };
 
-/** A reader whose ffprobe reports `streams`, and whose ffmpeg outputs the fixture ts-188.ts, wherever it is asked to begin. */
+/**
+ * A reader whose ffprobe reports `streams`, and whose ffmpeg outputs the fixture ts-188.ts, wherever it is asked to begin.
+ * `setAsideAfter` sets the run aside that does the n-th read of ffmpeg's output from then on.
+ */
 function fakeReader(streams: readonly object[], isThere = true) {
+  let readsUntilAside = Infinity;
   const jobs: ForeignJob[] = [];
   let open = 0;
   const reader: ForeignReader = {
@@ -58,11 +62,19 @@ function fakeReader(streams: readonly object[], isThere = true) {
       const random = seeded(jobs.length);
       let at = 0;
       let isClosed = false;
+      let isSetAside = false;
       const run: ForeignRun = {
+        get isSetAside() {
+          return isSetAside;
+        },
         next() {
           if (isClosed) return Promise.reject(new MillraceError("closed", "ended"));
           const from = at;
           at = Math.min(output.length, at + 1 + Math.floor(random() * 20_000));
+          if (job.program === "ffmpeg" && --readsUntilAside === 0) {
+            isSetAside = true;
+            this.close();
+          }
           return Promise.resolve(from === at ? null : output.slice(from, at));
         },
         close() {
@@ -73,7 +85,7 @@ function fakeReader(streams: readonly object[], isThere = true) {
       return Promise.resolve(run);
     },
   };
-  return { reader, jobs, open: () => open };
+  return { reader, jobs, open: () => open, setAsideAfter: (reads: number) => readsUntilAside = reads };
 }
 
 const AVI = latin("RIFF\0\0\0\0AVI LIST".padEnd(400_000, "\x80"));
@@ -103,6 +115,25 @@ test("openMedia() lays out what ffmpeg copies: no length, HLS of the same bytes,
   const [probe, ...copies] = jobs.map((job) => job.arguments("URL"));
   for (const args of [probe!, ...copies]) assert(args.includes("-format_whitelist") && args.includes("URL"));
   assert(copies.every((args) => args.filter((arg) => arg === "copy").length === 2));
+});
+
+test("openMedia() goes on with another program at its place when one was set aside, byte for byte the same", async () => {
+  const sounds = [STREAMS.audio, { ...STREAMS.audio, codec_name: "wmav2" }];
+  for (const sound of sounds) {
+    const { reader, jobs, open, setAsideAfter } = fakeReader([STREAMS.video, sound]);
+    const transcode = { mp3: false, ac3: false };
+    const { ts } = await openBytes(AVI, { foreignReader: reader, transcode, segmentTargetMs: 2000 });
+    const read = () => collect(ts.read(0, null, new MemorySource(AVI), NEVER));
+    const whole = await read();
+    for (const reads of [1, 2, 3, 7, 12]) {
+      const before = jobs.length;
+      assertEquals(await read(), whole);
+      const usual = jobs.length - before;
+      setAsideAfter(reads);
+      assertEquals(await read(), whole, `after ${reads} reads`);
+      assertEquals([jobs.length - before, open()], [2 * usual + 1, 0], `after ${reads} reads`);
+    }
+  }
 });
 
 test("openMedia() explains why it refuses films whose picture can't be copied, and all foreign films when ffmpeg is missing", async () => {

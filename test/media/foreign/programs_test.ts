@@ -4,8 +4,17 @@ import { loadPorts } from "../../../platform/detect.ts";
 import type { ByteSource } from "../../../src/bytes/source.ts";
 import { MillraceError } from "../../../src/errors.ts";
 import { DoorKeeper } from "../../../src/media/foreign/file-door.ts";
-import { ForeignPrograms, inputArguments, MAX_PROGRAMS, PATIENCE_MS } from "../../../src/media/foreign/programs.ts";
-import type { ForeignJob } from "../../../src/media/foreign/types.ts";
+import type { Holder } from "../../../src/bytes/shares.ts";
+import {
+  EVICT_IDLE_MS,
+  ForeignPrograms,
+  IDLE_MS,
+  inputArguments,
+  PATIENCE_MS,
+  PLACE_WAIT_MS,
+  PROGRAM_LIMITS,
+} from "../../../src/media/foreign/programs.ts";
+import type { ForeignJob, ForeignRun } from "../../../src/media/foreign/types.ts";
 import { FakeClock, settle } from "../../support/fake-clock.ts";
 import { MemorySource } from "../../support/memory-source.ts";
 import { fakeProcesses } from "../support/fake-processes.ts";
@@ -164,7 +173,7 @@ test("ForeignPrograms.open() ends programs that are closed, write too much, or h
   assertEquals(clock.pendingTimers, 0);
 });
 
-test("ForeignPrograms.open() passes on the source's error, and refuses more programs than its limit", async () => {
+test("ForeignPrograms.open() passes on the source's error", async () => {
   const { http } = await loadPorts();
   const { port, started } = fakeProcesses();
   const programs = new ForeignPrograms(port, http, new FakeClock());
@@ -177,12 +186,78 @@ test("ForeignPrograms.open() passes on the source's error, and refuses more prog
   started[0]!.finish(new Uint8Array(0), 1, "Input/output error");
   assertEquals((await assertRejects(() => run.next(NEVER), MillraceError)).code, "connection_failed");
   run.close();
-  const runs = [];
-  for (let i = 0; i < MAX_PROGRAMS; i++) runs.push(await programs.open(JOB, source, NEVER));
-  assertEquals((await assertRejects(() => programs.open(JOB, source, NEVER), MillraceError)).code, "too_busy");
-  runs[3]!.close();
-  runs.push(await programs.open(JOB, source, NEVER));
-  for (const one of runs) one.close();
+});
+
+/** The file, read for another machine. */
+const readFor = (name: string): ByteSource => {
+  const own: ByteSource = new MemorySource(BYTES);
+  own.holder = { kind: "other", name } satisfies Holder;
+  return own;
+};
+
+test("ForeignPrograms.open() gives one machine its share, and keeps places for programs of this one", async () => {
+  const { http } = await loadPorts();
+  const { port } = fakeProcesses();
+  const clock = new FakeClock();
+  const programs = new ForeignPrograms(port, http, clock);
+  // Somebody reads from each of them, so that none is idle.
+  const reading = async (source: ByteSource, job = JOB) => {
+    const run = await programs.open(job, source, NEVER);
+    run.next(NEVER).catch(() => {});
+    return run;
+  };
+  const refused = async (source: ByteSource) => {
+    const late = assertRejects(() => programs.open(JOB, source, NEVER), MillraceError);
+    await settle();
+    clock.advance(PLACE_WAIT_MS);
+    return await late;
+  };
+  const { total, reserved, other } = PROGRAM_LIMITS;
+  const strangers = [];
+  for (let i = 0; i < other; i++) strangers.push(await reading(readFor("10.0.0.66")));
+  const { code, message } = await refused(readFor("10.0.0.66"));
+  assertEquals([code, message], [
+    "too_busy",
+    `this address plays ${other} files that only ffmpeg reads already: stop one, or try again later`,
+  ]);
+  for (let i = other; i < total - reserved; i++) strangers.push(await reading(readFor(`10.0.0.${i}`)));
+  assertEquals((await refused(readFor("10.0.0.99"))).message.includes(`${total} files that only ffmpeg reads`), true);
+  const own = [];
+  for (let i = 0; i < reserved; i++) own.push(await reading(source));
+  assertEquals((await refused(source)).code, "too_busy");
+  // One that waits gets the place of one that leaves, and one that continues waits on.
+  const continued = programs.open({ ...JOB, isContinued: true }, source, NEVER);
+  await settle();
+  clock.advance(10 * PLACE_WAIT_MS);
+  await settle();
+  own[0]!.close();
+  own.push(await continued);
+  for (const run of [...strangers, ...own]) run.close();
+  assertEquals(clock.pendingTimers, 0);
+});
+
+test("ForeignPrograms sets a program aside that nobody reads from: at once when its place is needed, else in a while", async () => {
+  const { http } = await loadPorts();
+  const { port, started } = fakeProcesses();
+  const clock = new FakeClock();
+  const programs = new ForeignPrograms(port, http, clock);
+  const runs: ForeignRun[] = [];
+  for (let i = 0; i < PROGRAM_LIMITS.total; i++) {
+    runs.push(await programs.open(JOB, i < PROGRAM_LIMITS.other ? readFor("10.0.0.66") : source, NEVER));
+    clock.advance(1);
+  }
+  for (const run of runs.slice(1)) run.next(NEVER).catch(() => {});
+  clock.advance(EVICT_IDLE_MS);
+  const next = await programs.open(JOB, source, NEVER);
+  assertEquals(runs.map((run) => run.isSetAside), runs.map((_, i) => i === 0));
+  assert(started[0]!.killed());
+  assertEquals((await assertRejects(() => runs[0]!.next(NEVER), MillraceError)).code, "closed");
+  clock.advance(IDLE_MS - 1);
+  assertEquals(next.isSetAside, false);
+  clock.advance(1);
+  assertEquals([next.isSetAside, started.at(-1)!.killed()], [true, true]);
+  for (const run of runs) run.close();
+  assertEquals(clock.pendingTimers, 0);
 });
 
 test("ForeignPrograms.isAvailable() wants ffmpeg and ffprobe, and asks again until they are there", async () => {
