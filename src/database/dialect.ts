@@ -19,6 +19,7 @@ import {
 } from "kysely";
 import type { Clock } from "../ports.ts";
 import { databaseError, isBusy } from "./errors.ts";
+import { storable } from "./storable.ts";
 
 /** How long another process's write may take before the caller gets `too_busy`. */
 const BUSY_DEADLINE_MS = 5_000;
@@ -131,7 +132,7 @@ class LibsqlConnection implements DatabaseConnection {
   }
 
   async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
-    const statement = { sql, args: parameters as InArgs };
+    const statement = { sql, args: parameters.map(storable) as InArgs };
     const transaction = this.#transaction;
     const client = this.#client;
     const result = await this.#patiently(() =>

@@ -146,3 +146,22 @@ test("lists of 15 MB with long lines keep nobody waiting", async () => {
     });
   });
 });
+
+test("lists whose texts are cut inside an emoji are imported, and can be read afterwards", async () => {
+  // Texts are cut at 1000 characters; wherever that is, some entry has half of its emoji before it.
+  const entry = (chars: number) => {
+    const text = "t".repeat(chars) + "\u{1f4fa}".repeat(20);
+    return `#EXTINF:-1 tvg-id="${text}" group-title="${text}" tvg-language="${text}",${text}\nacestream://${
+      chars.toString(16).padStart(40, "0")
+    }\n`;
+  };
+  const list = Buffer.from(`#EXTM3U\n${[980, 981, 4076, 4077].map(entry).join("")}`);
+  await attacked(async (target) => {
+    await imported(target, await call(target, { method: "playlist_import" }, new Uint8Array(list)));
+    for (const method of ["search", "playlist_get"]) {
+      assertEquals((await call(target, { method })).error, null, method);
+    }
+    const written = await (await fetch(`${target.url}/engine/playlist.m3u`)).text();
+    assertMatch(written, /\ufffd/);
+  });
+});
