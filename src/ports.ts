@@ -262,8 +262,16 @@ export interface HttpClientRequest {
   readonly address: string;
   readonly method: "GET" | "HEAD";
   readonly headers: Headers;
+  /** Reads responses that break HTTP's grammar, as old trackers send them. Default false. */
+  readonly isLenient?: boolean;
   /** Ends the exchange, the body included. */
   readonly signal: AbortSignal;
+}
+
+/** What `fetch` of the engine's platforms reads beside the standard's options; a runtime's own ignores it. */
+export interface FetchOptions extends RequestInit {
+  /** As `HttpClientRequest.isLenient`. */
+  readonly isLenient?: boolean;
 }
 
 /** A server's response; the body is as sent, compressed or not. */

@@ -7,7 +7,7 @@ import { canonicalHost } from "../../src/discovery/addresses.ts";
 import { deadline } from "../../src/bytes/deadline.ts";
 import { gunzipped } from "../../src/bytes/gunzip.ts";
 import { hasCode, MillraceError } from "../../src/errors.ts";
-import type { Clock, HttpClientAnswer, HttpClientPort, NetworkPort } from "../../src/ports.ts";
+import type { Clock, FetchOptions, HttpClientAnswer, HttpClientPort, NetworkPort } from "../../src/ports.ts";
 import { VERSION } from "../../src/version.ts";
 
 /** Addresses of one name that are tried at most, and the deadline of each while others are left, ms. */
@@ -24,27 +24,29 @@ export interface FetchParts {
 }
 
 /**
- * A `fetch`. GET and HEAD requests to names that leave redirects to the caller go to addresses that were looked up here; all
- * else is the runtime's own fetch, which for literal addresses looks nothing up.
+ * A `fetch`. GET and HEAD requests that leave redirects to the caller go to addresses that were looked up here. Other requests,
+ * and those to literal addresses that need not be lenient, are the runtime's own fetch.
  */
 export function createFetch({ httpClient, network, clock }: FetchParts): typeof fetch {
-  return async (input, init = {}) => {
+  return async (input, init: FetchOptions = {}) => {
     const url = new URL(input instanceof Request ? input.url : String(input));
     const host = url.hostname.replace(/^\[|\]$/g, "");
     const method = init.method ?? "GET";
+    const { isLenient = false } = init;
+    const isLiteral = net.isIP(host) !== 0 || canonicalHost(host) !== null;
     const isOurs = !(input instanceof Request) && /^https?:$/.test(url.protocol) && init.redirect === "manual" &&
-      (method === "GET" || method === "HEAD") && net.isIP(host) === 0 && canonicalHost(host) === null;
+      (method === "GET" || method === "HEAD") && (isLenient || !isLiteral);
     if (!isOurs) return await globalThis.fetch(input, init);
     const signal = init.signal ?? new AbortController().signal;
     const headers = new Headers(init.headers);
     if (!headers.has("user-agent")) headers.set("user-agent", `millrace/${VERSION}`);
     if (!headers.has("accept")) headers.set("accept", "*/*");
-    const addresses = (await network.resolve(host, { signal })).slice(0, MAX_ADDRESSES);
+    const addresses = isLiteral ? [host] : (await network.resolve(host, { signal })).slice(0, MAX_ADDRESSES);
     const answer = await openOne(
       addresses,
       signal,
       clock,
-      (address, limited) => httpClient.open({ url, address, method, headers, signal: limited }),
+      (address, limited) => httpClient.open({ url, address, method, headers, isLenient, signal: limited }),
     );
     const status = answer.status < 200 || answer.status > 599 ? 502 : answer.status;
     if (BODILESS.has(status)) {

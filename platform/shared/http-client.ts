@@ -4,6 +4,8 @@ import https from "node:https";
 import net from "node:net";
 import { abortError, MillraceError } from "../../src/errors.ts";
 import type { HttpClientAnswer, HttpClientPort, HttpClientRequest } from "../../src/ports.ts";
+import { headersOf } from "./http-fields.ts";
+import { openLenient } from "./lenient-http.ts";
 import { webReadable } from "./node-streams.ts";
 import { brokenError, connectError } from "./os-error.ts";
 
@@ -26,6 +28,7 @@ function open(request: HttpClientRequest, { ca }: HttpClientOptions): Promise<Ht
   if (signal.aborted) return Promise.reject(abortError(signal));
   // A name would be resolved again, possibly to another address than the one that was checked.
   if (family === 0) return Promise.reject(connectError(new Error("not a literal address"), target));
+  if (request.isLenient === true) return openLenient(request, ca);
   const lookup: net.LookupFunction = (_name, { all }, found) =>
     all ? found(null, [{ address, family }]) : found(null, address, family);
   return new Promise((resolve, reject) => {
@@ -57,7 +60,7 @@ function open(request: HttpClientRequest, { ca }: HttpClientOptions): Promise<Ht
       sent.on("error", () => {});
       resolve({
         status: message.statusCode ?? 0,
-        headers: headersOf(message),
+        headers: headersOf(message.rawHeaders),
         body: webReadable(message, (error) => {
           if (signal.aborted) return abortError(signal);
           return error instanceof MillraceError ? error : brokenError(error, target);
@@ -66,16 +69,4 @@ function open(request: HttpClientRequest, { ca }: HttpClientOptions): Promise<Ht
     });
     sent.end();
   });
-}
-
-function headersOf({ rawHeaders }: http.IncomingMessage): Headers {
-  const headers = new Headers();
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    try {
-      headers.append(rawHeaders[i]!, rawHeaders[i + 1]!);
-    } catch {
-      // `Headers` refuses a field that the standard does not allow; leave it out.
-    }
-  }
-  return headers;
 }

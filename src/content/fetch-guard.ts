@@ -57,6 +57,8 @@ export interface OpenOptions {
   readonly allowPrivate: boolean;
   /** Whether a redirect to a magnet link is an answer; otherwise it is refused as any address that is no http. */
   readonly magnets?: boolean;
+  /** As `HttpClientRequest.isLenient`. */
+  readonly isLenient?: boolean;
 }
 
 /** A response that is no redirect, whatever its status; or, if asked for, one to a magnet link. */
@@ -99,7 +101,8 @@ export async function guardedOpen(
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
       const checked = await checkedTarget(ports, target, options.allowPrivate && !isPublic, both);
       isPublic ||= checked.isPublic;
-      const request = { url: target, method: options.method ?? "GET", headers: withCredentials(headers, target) };
+      const { method = "GET", isLenient = false } = options;
+      const request = { url: target, method, headers: withCredentials(headers, target), isLenient };
       const answer = await openOne(ports, request, checked.addresses, both);
       const location = REDIRECTS.has(answer.status) ? answer.headers.get("location") : null;
       if (location === null) return { ...openedUrl(ports, answer, target, options, control), isPublic };

@@ -1,4 +1,5 @@
 /** Asks servers that torrents name, for callers that may not reach into the private network. */
+import type { FetchOptions } from "../ports.ts";
 import { type FetchPorts, guardedOpen } from "./fetch-guard.ts";
 
 /** Time until the head of the response is here, ms; callers have shorter limits of their own. */
@@ -6,14 +7,16 @@ const TIMEOUT_MS = 30_000;
 
 /**
  * A `fetch` for GET that reaches the public network alone, redirects included. It supports the options `headers` (a
- * plain record) and `signal`. Rejects as `guardedOpen`: `denied` for private targets.
+ * plain record), `signal` and `isLenient`. Rejects as `guardedOpen`: `denied` for private targets.
  */
 export function createPublicFetch(ports: FetchPorts): typeof fetch {
-  return async (input, init = {}) => {
+  return async (input, init: FetchOptions = {}) => {
     const headers = Object.fromEntries(new Headers(init.headers));
     const url = input instanceof Request ? input.url : String(input);
     const signal = init.signal ?? new AbortController().signal;
-    const opened = await guardedOpen(ports, url, { headers, timeoutMs: TIMEOUT_MS, allowPrivate: false }, signal);
+    const { isLenient = false } = init;
+    const options = { headers, timeoutMs: TIMEOUT_MS, allowPrivate: false, isLenient };
+    const opened = await guardedOpen(ports, url, options, signal);
     const { status } = opened;
     if (status >= 200 && status !== 204 && status !== 205 && status !== 304) {
       return new Response(opened.body, { status, headers: opened.headers });

@@ -3,7 +3,7 @@ import { upTo } from "../bytes/trim.ts";
 import { type BencodeDictionary, integerWithin } from "../bytes/bencode.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { concatBytes } from "../bytes/hex.ts";
-import { abortError, MillraceError } from "../errors.ts";
+import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import { COMPACT6_BYTES, parseCompact, parsePeers } from "./addresses.ts";
 import { type Announce, type AnnounceAnswer, trackerFailure } from "./announce.ts";
@@ -107,7 +107,7 @@ export async function announceHttp(
     return new MillraceError("timeout", `no answer within ${TIMEOUT_MS / 1000} s`);
   });
   try {
-    const request = { headers: { "user-agent": context.userAgent }, signal: limit.signal };
+    const request = { headers: { "user-agent": context.userAgent }, signal: limit.signal, isLenient: true };
     // Called without a receiver, as the platform's own fetch requires.
     const response = await fetchRedirected(context, announceUrl(tracker, announce), request, "tracker");
     const body = await readBody(response, limit.signal);
@@ -137,6 +137,15 @@ function statusError(status: number, body: Uint8Array): MillraceError {
   return new MillraceError("tracker", `HTTP status ${status}`);
 }
 
+function isWhole(body: Uint8Array): boolean {
+  try {
+    decodeMessage(body, LIMITS);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 async function readBody(response: Response, signal: AbortSignal): Promise<Uint8Array> {
   if (response.body === null) return new Uint8Array();
   const reader = response.body.getReader();
@@ -152,7 +161,8 @@ async function readBody(response: Response, signal: AbortSignal): Promise<Uint8A
     }
   } catch (error) {
     reader.cancel().catch(() => {});
-    throw error;
+    // Some trackers announce more bytes than they send: the length of what they would have sent uncompressed.
+    if (signal.aborted || hasCode(error, "too_large") || !isWhole(concatBytes(chunks))) throw error;
   }
   return concatBytes(chunks);
 }

@@ -2,6 +2,7 @@
 import { withSignal } from "../bytes/deadline.ts";
 import { authorizationOf, withoutCredentials } from "../bytes/url-credentials.ts";
 import { type ErrorCode, MillraceError } from "../errors.ts";
+import type { FetchOptions } from "../ports.ts";
 import { isLocalName } from "./addresses.ts";
 
 /** Redirects followed at most. */
@@ -24,6 +25,8 @@ export interface TorrentFetches {
 export interface RedirectedRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
+  /** As `HttpClientRequest.isLenient`. */
+  readonly isLenient?: boolean;
 }
 
 /**
@@ -36,7 +39,7 @@ export interface RedirectedRequest {
 export async function fetchRedirected(
   { fetch, publicFetch }: TorrentFetches,
   start: string,
-  { headers, signal }: RedirectedRequest,
+  { headers, signal, isLenient = false }: RedirectedRequest,
   code: ErrorCode,
 ): Promise<Response> {
   let url = withoutCredentials(start);
@@ -44,7 +47,8 @@ export async function fetchRedirected(
   let get = fetch;
   for (let redirects = 0;; redirects++) {
     const fields = authorization === null ? headers : { ...headers, authorization };
-    const response = await withSignal(get(url, { signal, redirect: "manual", headers: fields }), signal);
+    const options: FetchOptions = { signal, redirect: "manual", headers: fields, isLenient };
+    const response = await withSignal(get(url, options), signal);
     const location = response.headers.get("location");
     if (response.status < 300 || response.status > 399 || location === null) return response;
     await response.body?.cancel();

@@ -141,6 +141,33 @@ for (const [name, code, text, reply] of failures) {
   });
 }
 
+test("announceHttp() reads answers that break HTTP's grammar", async () => {
+  const heads = [
+    "HTTP/1.0 200 OK\n\n",
+    "HTTP/1.1 200 OK\r\nX Bad: y\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n",
+  ];
+  for (const head of heads) {
+    const answer = await ask(({ socket }) =>
+      void socket!.end(new Uint8Array([...new TextEncoder().encode(head), ...ok]))
+    );
+    assertEquals(answer.peers, [{ host: "10.0.0.1", port: 6881 }], head);
+  }
+});
+
+test("announceHttp() takes an answer that is whole when the connection breaks, and no other", async () => {
+  for (const [bytes, peers] of [[ok, 1], [ok.subarray(0, -1), null]] as const) {
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(bytes),
+      pull: (controller) => controller.error(new Error("broken")),
+    }, { highWaterMark: 0 });
+    const fetch = () => Promise.resolve(new Response(body as BodyInit));
+    const answer = announceHttp({ ...context, fetch: fetch as typeof globalThis.fetch }, "http://t/a", announce, never);
+    if (peers !== null) assertEquals((await answer).peers.length, peers);
+    else assertEquals((await assertRejects(() => answer, MillraceError)).code, "connection_failed");
+  }
+});
+
 test("announceHttp() follows a redirect and keeps nothing from the failed try", async () => {
   const tracker = await startHttpTracker(({ path, query }, response) => {
     if (path === "/new") return void response.end(ok);

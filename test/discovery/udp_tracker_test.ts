@@ -136,7 +136,7 @@ function forgetful(knows: (id: bigint) => boolean, refusal: Uint8Array | null): 
   };
 }
 
-for (const reason of ["Connection ID missmatch.\0", "invalid cookie", ""]) {
+for (const reason of ["Connection ID missmatch.", "invalid cookie", ""]) {
   test(`UdpTrackerClient.announce() announces with a fresh id when the first is refused with "${reason}"`, async () => {
     await withTracker(forgetful((id) => id > 1, text(reason)), async ({ client, tracker, url }) => {
       assertEquals((await client.announce(url, announce, never)).peers.length, 2);
