@@ -116,16 +116,29 @@ function ipv6Text(bytes: Uint8Array): string {
   return ipaddr.process(parsed.toString()).toString();
 }
 
-/** The `peers` value of a tracker: compact (BEP 23) or a list of dictionaries (BEP 3). Host names are left out. */
-export function parsePeers(value: unknown): SocketAddress[] {
-  if (value instanceof Uint8Array) return parseCompact(value, COMPACT4_BYTES);
-  if (!Array.isArray(value)) return [];
-  const peers: SocketAddress[] = [];
+/** A host name (RFC 1123); those that no resolver knows cost a look-up. */
+const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63}){0,126}\.?$/i;
+
+/** The peers that a tracker lists. */
+export interface ListedPeers {
+  readonly peers: SocketAddress[];
+  /** Those given by host name (BEP 3); nobody has looked them up. */
+  readonly named: SocketAddress[];
+}
+
+/** The `peers` value of a tracker: compact (BEP 23) or a list of dictionaries (BEP 3). */
+export function parsePeers(value: unknown): ListedPeers {
+  if (value instanceof Uint8Array) return { peers: parseCompact(value, COMPACT4_BYTES), named: [] };
+  const listed: ListedPeers = { peers: [], named: [] };
+  if (!Array.isArray(value)) return listed;
   for (const entry of value.slice(0, MAX_PEERS_PER_ANSWER) as unknown[]) {
     if (typeof entry !== "object" || entry === null || !("ip" in entry) || !("port" in entry)) continue;
-    const host = canonicalHost(shortText(entry.ip, 64) ?? "");
+    const text = shortText(entry.ip, 253) ?? "";
     const port = integerWithin(entry.port, 1, 65535);
-    if (host !== null && port !== null && isUsable({ host, port })) peers.push({ host, port });
+    if (port === null) continue;
+    const host = canonicalHost(text);
+    if (host === null) { if (HOST_NAME.test(text)) listed.named.push({ host: text, port }); }
+    else if (isUsable({ host, port })) listed.peers.push({ host, port });
   }
-  return peers;
+  return listed;
 }

@@ -26,6 +26,8 @@ export interface Announce {
 /** A tracker's reply. */
 export interface AnnounceAnswer {
   readonly peers: readonly SocketAddress[];
+  /** Peers given by host name, not looked up. Default none. */
+  readonly named?: readonly SocketAddress[];
   /** The tracker's interval, milliseconds; null when it gave none that is usable. */
   readonly intervalMs: number | null;
   readonly minIntervalMs: number | null;
@@ -39,7 +41,8 @@ export interface AnnounceAnswer {
 
 /**
  * Something that can announce to one tracker URL. Rejects with `tracker`, `timeout`, `connection_failed` and similar
- * codes. A tracker with an address of each family may reply twice: `late` gets the second reply.
+ * codes. A tracker with an address of each family may reply twice: `late` gets the second reply, and peers whose names
+ * were looked up.
  */
 export type Announcer = (
   announce: Announce,

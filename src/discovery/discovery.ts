@@ -1,10 +1,11 @@
 /** Peer discovery: the sources shared by all swarms, and their combination for each swarm. */
 import { toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
-import type { Ports } from "../ports.ts";
+import type { Ports, SocketAddress } from "../ports.ts";
 import { canonicalHost, isPublicHost } from "./addresses.ts";
 import type { AnnounceAnswer, Announcer } from "./announce.ts";
 import { DhtNode, type DhtNodeOptions } from "./dht-node.ts";
+import { resolvePeer } from "./peer-names.ts";
 import { torrentFetch } from "./torrent-fetch.ts";
 import { announceHttp } from "./http-tracker.ts";
 import { LocalDiscovery, type LsdOptions } from "./lsd.ts";
@@ -42,8 +43,29 @@ export interface DiscoveryOptions {
   readonly random?: () => number;
 }
 
+/** Host names looked up per reply: a hostile tracker must not make us ask for many. */
+const MAX_NAMED_PEERS = 8;
+
 /** Length of a peer id (BEP 3). */
 const PEER_ID_BYTES = 20;
+
+/** Calls `found` with the addresses of each of a reply's named peers, as they are found. */
+async function namedPeers(
+  ports: Pick<DiscoveryPorts, "clock" | "network">,
+  { named = [] }: AnnounceAnswer,
+  torrent: string,
+  signal: AbortSignal,
+  found: (peers: readonly SocketAddress[]) => Promise<void>,
+): Promise<void> {
+  // Apart from the places of the trackers: those may be silent.
+  const holder = `${torrent} peers`;
+  await Promise.all(
+    named.slice(0, MAX_NAMED_PEERS).map(async (peer) => {
+      const peers = await resolvePeer(ports, peer, holder, signal);
+      if (peers.length > 0) await found(peers);
+    }),
+  );
+}
 
 /** Adds the tracker's address to a reply whose peers are not all public: only then does that address matter. */
 async function withAddress(
@@ -83,12 +105,18 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
   const publicFetch = options.publicFetch ?? refuseAll;
   const createAnnouncer = (url: string, scope: () => ServerScope): Announcer | null => {
     if (/^https?:\/\//i.test(url) && URL.canParse(url)) {
-      return (announce, signal) => {
+      return (announce, signal, late) => {
         const holder = toHex(announce.infohash);
         const guarded = torrentFetch(publicFetch, ports.network, holder);
         const fetch = scope() === "any" ? torrentFetch(ports.fetch, ports.network, holder) : guarded;
         const context = { fetch, publicFetch: guarded, clock: ports.clock, userAgent: options.userAgent };
-        return announceHttp(context, url, announce, signal).then((answer) => withAddress(ports, url, answer, signal));
+        return announceHttp(context, url, announce, signal).then(async (answer) => {
+          const found = await withAddress(ports, url, answer, signal);
+          void namedPeers(ports, answer, holder, signal, async (peers) => {
+            late(await withAddress(ports, url, { ...answer, peers }, signal));
+          });
+          return found;
+        });
       };
     }
     if (/^udp:\/\//i.test(url) && URL.canParse(url)) {

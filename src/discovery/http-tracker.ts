@@ -5,7 +5,7 @@ import { deadline, withSignal } from "../bytes/deadline.ts";
 import { concatBytes } from "../bytes/hex.ts";
 import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
-import { COMPACT6_BYTES, parseCompact, parsePeers } from "./addresses.ts";
+import { COMPACT6_BYTES, type ListedPeers, parseCompact, parsePeers } from "./addresses.ts";
 import { type Announce, type AnnounceAnswer, trackerFailure } from "./announce.ts";
 import { decodeMessage, type MessageLimits, shortText } from "./bencode.ts";
 import { fetchRedirected, type TorrentFetches } from "./redirects.ts";
@@ -75,18 +75,21 @@ function retryDelay(answer: BencodeDictionary): number | null {
   return minutes === null ? null : minutes * 60_000;
 }
 
+function peers6Of(value: unknown): ListedPeers {
+  if (value instanceof Uint8Array) return { peers: parseCompact(value, COMPACT6_BYTES), named: [] };
+  return parsePeers(value);
+}
+
 /** Reads the bencoded reply. Throws `tracker` with the failure reason, `protocol_violation` or `too_large`. */
 export function parseHttpAnswer(body: Uint8Array): AnnounceAnswer {
   const answer = decodeMessage(body, LIMITS);
   const failure = shortText(answer["failure reason"]);
   if (failure !== null) throw trackerFailure(failure || "refused without a reason", retryDelay(answer));
-  const peers6 = answer["peers6"];
+  const lists = [parsePeers(answer["peers"]), peers6Of(answer["peers6"])];
   const trackerId = answer["tracker id"];
   return {
-    peers: [
-      ...parsePeers(answer["peers"]),
-      ...(peers6 instanceof Uint8Array ? parseCompact(peers6, COMPACT6_BYTES) : parsePeers(peers6)),
-    ],
+    peers: lists.flatMap(({ peers }) => peers),
+    named: lists.flatMap(({ named }) => named),
     intervalMs: secondsToMs(answer["interval"]),
     minIntervalMs: secondsToMs(answer["min interval"]),
     seeders: integerWithin(answer["complete"], 0, 2 ** 32),

@@ -3,18 +3,12 @@
  * can judge: a name could resolve to another address later.
  */
 import { canonicalHost } from "../discovery/addresses.ts";
-import { deadline, withSignal } from "../bytes/deadline.ts";
+import { resolvePeer } from "../discovery/peer-names.ts";
 import type { ServerScope } from "../discovery/types.ts";
 import type { Ports, SocketAddress } from "../ports.ts";
 import type { Metainfo } from "../metainfo/types.ts";
 import { parseAddress } from "./address.ts";
 import type { SwarmDialRule } from "./dial-rule.ts";
-
-/** Time limit for resolving one name, ms. */
-const RESOLVE_DEADLINE_MS = 5_000;
-
-/** Addresses used per name. */
-const MAX_ADDRESSES_PER_NAME = 4;
 
 /** Names resolved per magnet; literal addresses are not counted. */
 const MAX_NAMES = 16;
@@ -37,7 +31,9 @@ export function learnNamedPeers(
     if (address === null) continue;
     const host = canonicalHost(address.host);
     if (host !== null) learn({ host, port: address.port });
-    else if (names++ < MAX_NAMES) void resolve(ports, address, holder, signal, learn);
+    else if (names++ < MAX_NAMES) {
+      void resolvePeer(ports, address, holder, signal).then((found) => found.forEach(learn));
+    }
   }
 }
 
@@ -51,25 +47,4 @@ export function namedDhtNodes(
   return nodes.map(parseAddress).filter((address) => address !== null).filter((address) => {
     return rule.allows(address, "magnet", null, scope);
   });
-}
-
-async function resolve(
-  { clock, network }: Pick<Ports, "clock" | "network">,
-  { host, port }: SocketAddress,
-  holder: string,
-  signal: AbortSignal,
-  learn: (address: SocketAddress) => void,
-): Promise<void> {
-  const limit = deadline(clock, RESOLVE_DEADLINE_MS, signal);
-  try {
-    const found = await withSignal(network.resolve(host, { signal: limit.signal, holder }), limit.signal);
-    for (const literal of found.slice(0, MAX_ADDRESSES_PER_NAME)) {
-      const canonical = canonicalHost(literal);
-      if (canonical !== null) learn({ host: canonical, port });
-    }
-  } catch {
-    // No such name, or the swarm is gone: other peers may still work.
-  } finally {
-    limit.cancel();
-  }
 }

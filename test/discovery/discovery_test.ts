@@ -174,3 +174,31 @@ test("createDiscovery() continues without sources that cannot start", async () =
   assertEquals(session.status()[0]!.lastError, "no UDP here");
   await discovery.close();
 });
+
+test("createDiscovery() looks up the first few peers that a tracker gives by name, and keeps the tracker as their source", async () => {
+  const names = Array.from({ length: 20 }, (_, i) => ({ ip: `n${i}.example`, port: 7000 + i }));
+  const tracker = await startHttpTracker((_announce, response) => {
+    response.end(encodeBencode({ interval: 1800, peers: [{ ip: "10.0.0.1", port: 1 }, ...names] }));
+  });
+  const asked: string[] = [];
+  const network = {
+    interfaces: () => [],
+    resolve: (name: string, { holder = "" }: { holder?: string } = {}) => {
+      asked.push(`${name} ${holder.slice(40)}`);
+      if (name === "n1.example") return Promise.reject(new MillraceError("not_found", "no such host"));
+      return Promise.resolve(["10.1.1.1", "10.1.1.2", "10.1.1.3", "10.1.1.4", "10.1.1.5"]);
+    },
+  };
+  const discovery = await createDiscovery(testPorts({ network }), options());
+  const found: string[] = [];
+  const session = discovery.start(request([], {
+    trackers: [[`${tracker.origin}/announce`]],
+    onPeer: ({ host, port }, origin, source) => found.push(`${origin} ${host}:${port} ${source}`),
+  }));
+  await until(() => found.length === 1 + 7 * 4, "the names are looked up");
+  assertEquals(found.slice(0, 2), ["tracker 10.0.0.1:1 127.0.0.1", "tracker 10.1.1.1:7000 127.0.0.1"]);
+  assertEquals(asked, Array.from({ length: 8 }, (_, i) => `n${i}.example  peers`));
+  assertEquals(session.status()[0]!.peers, 29);
+  await discovery.close();
+  await tracker.close();
+});
