@@ -126,6 +126,7 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
   };
   const shared: SharedSources = {
     clock: ports.clock,
+    log: ports.log,
     random,
     peerId: options.peerId,
     peerPort: () => options.peerPort(),

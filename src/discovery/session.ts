@@ -1,5 +1,5 @@
 /** Discovery for one swarm: all sources, or only the torrent's trackers when it is private (BEP 27). */
-import type { Clock, SocketAddress } from "../ports.ts";
+import type { Clock, Logger, SocketAddress } from "../ports.ts";
 import type { DhtNode } from "./dht-node.ts";
 import { DhtSearch } from "./dht-search.ts";
 import type { LocalDiscovery, LsdMembership } from "./lsd.ts";
@@ -10,6 +10,7 @@ import type { DiscoveryRequest, DiscoverySession, DiscoverySourceStatus, ServerS
 /** The sources and settings that all swarms share. */
 export interface SharedSources {
   readonly clock: Clock;
+  readonly log: Logger;
   readonly random: () => number;
   readonly peerId: Uint8Array;
   peerPort(): number;
@@ -29,13 +30,14 @@ export class SwarmDiscovery implements DiscoverySession {
   #closing: Promise<void> | null = null;
 
   constructor(shared: SharedSources, request: DiscoveryRequest, ended: () => void) {
-    const { clock, random, peerId, dht, lsd } = shared;
+    const { clock, log, random, peerId, dht, lsd } = shared;
     const { infohash } = request;
     const peerPort = () => shared.peerPort();
     this.#ended = ended;
     this.#sink = new PeerSink(clock, (address, origin, source) => request.onPeer(address, origin, source));
     this.#trackers = new TrackerSet({
       clock,
+      log,
       random,
       infohash,
       peerId,

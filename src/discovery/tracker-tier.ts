@@ -1,7 +1,8 @@
 /** One tier of trackers (BEP 12): asks them in turn until one responds, and keeps asking that one. */
 import { deadline } from "../bytes/deadline.ts";
-import { abortError, MillraceError } from "../errors.ts";
-import type { Clock, SocketAddress, Timer } from "../ports.ts";
+import { toHex } from "../bytes/hex.ts";
+import { abortError, hasCode, MillraceError } from "../errors.ts";
+import type { Clock, Logger, SocketAddress, Timer } from "../ports.ts";
 import { type Announce, type AnnounceAnswer, type AnnounceEvent, type Announcer, retryInMs } from "./announce.ts";
 import { backoffMs, FAILING_MIN_INTERVAL_MS, scheduleAfter } from "./intervals.ts";
 import type { AnnounceState, DiscoverySourceStatus } from "./types.ts";
@@ -15,9 +16,16 @@ const PATIENCE_MS = 15_000;
 /** Shortest time between two announces of a swarm that only finds peers by asking, ms: a viewer's start waits for it. */
 const URGENT_INTERVAL_MS = 2_500;
 
+/** Refusals of one tracker that are logged: some count something in theirs, so that no two are the same. */
+const MAX_LOGGED = 4;
+
+/** Passkeys, which some trackers repeat. */
+const LOOKS_SECRET = /[0-9A-Za-z_-]{16,}/g;
+
 /** Dependencies of a tier, given by its swarm. */
 export interface TierContext {
   readonly clock: Clock;
+  readonly log: Logger;
   readonly random: () => number;
   readonly infohash: Uint8Array;
   readonly peerId: Uint8Array;
@@ -42,6 +50,8 @@ interface Tracker {
   completedDue: boolean;
   trackerId: Uint8Array | null;
   lastError: string | null;
+  /** Refusals that were logged. */
+  readonly logged: Set<string>;
   peers: number;
   seeders: number | null;
   /** It must not be asked before this (BEP 31), monotonic ms. */
@@ -80,6 +90,7 @@ export class TrackerTier {
       completedDue: false,
       trackerId: null,
       lastError: null,
+      logged: new Set(),
       peers: 0,
       seeders: null,
       notBeforeMs: 0,
@@ -251,12 +262,22 @@ export class TrackerTier {
       const error = signal.aborted ? abortError(signal) : caught;
       tracker.mayListUs = tracker.acknowledged;
       tracker.lastError = error instanceof Error ? error.message : String(error);
+      if (hasCode(error, "tracker")) this.#logRefusal(tracker, error.message);
       const retryMs = retryInMs(error);
       if (retryMs !== null) tracker.notBeforeMs = clock.monotonic() + retryMs;
       return null;
     } finally {
       limit?.cancel();
     }
+  }
+
+  /** Once per reason: a tracker repeats it at every announce. */
+  #logRefusal({ name, logged }: Tracker, message: string): void {
+    const reason = message.replace(LOOKS_SECRET, "…");
+    if (logged.has(reason) || logged.size === MAX_LOGGED) return;
+    logged.add(reason);
+    const { log, infohash } = this.#context;
+    log.log("info", "a tracker refuses the announce", { infohash: toHex(infohash), tracker: name, reason });
   }
 }
 

@@ -5,6 +5,7 @@ import { backoffMs, scheduleAfter } from "../../src/discovery/intervals.ts";
 import { TrackerSet } from "../../src/discovery/tracker-set.ts";
 import type { ServerScope } from "../../src/discovery/types.ts";
 import { MillraceError } from "../../src/errors.ts";
+import type { Logger } from "../../src/ports.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
 const MINUTE = 60_000;
@@ -49,8 +50,14 @@ function setUp(
   const clock = new FakeClock();
   const calls: Call[] = [];
   const found: string[] = [];
+  const told: string[] = [];
+  const logger: Logger = {
+    log: (level, message, fields) => void told.push([level, message, ...Object.values(fields ?? {})].join(" ")),
+    child: () => logger,
+  };
   const set = new TrackerSet({
     clock,
+    log: logger,
     random,
     infohash: new Uint8Array(20),
     peerId: new Uint8Array(20),
@@ -75,7 +82,7 @@ function setUp(
     await closing;
   };
   const log = () => calls.map(({ url, atMs, event }) => `${atMs / 1000} ${url} ${event}`.trim());
-  return { clock, calls, found, set, log, shut };
+  return { clock, calls, found, told, set, log, shut };
 }
 
 test("scheduleAfter() clamps intervals", () => {
@@ -302,4 +309,26 @@ test("TrackerSet sends byte counts as safe integers, whatever the swarm reports"
     assertEquals(calls[0]!.announce.leftBytes, sent);
     await set.close();
   }
+});
+
+test("TrackerSet logs a refusal once per tracker and reason, without what looks secret", async () => {
+  const reasons = ["unknown passkey 0123456789abcdef0123456789abcdef", "unregistered torrent"];
+  let asked = 0;
+  const { set, clock, told, shut } = setUp({
+    "http://a.example:1/0123456789abcdef/announce": () =>
+      Promise.reject(trackerFailure(reasons[asked++ >> 1] ?? reasons[0]!)),
+    "http://b.example/": () => Promise.reject(trackerFailure(`${asked} to go`)),
+    c: fails,
+  });
+  set.add([["http://a.example:1/0123456789abcdef/announce"], ["http://b.example/"], ["c"]]);
+  for (let i = 0; i < 8; i++) await clock.advanceAsync(40 * MINUTE);
+  const torrent = "00".repeat(20);
+  const line = (tracker: string, reason: string) =>
+    `info a tracker refuses the announce ${torrent} ${tracker} ${reason}`;
+  assertEquals(told.filter((text) => text.includes("a.example")), [
+    line("http://a.example:1", "unknown passkey …"),
+    line("http://a.example:1", "unregistered torrent"),
+  ]);
+  assertEquals([asked > 5, told.length], [true, 6]);
+  await shut();
 });
