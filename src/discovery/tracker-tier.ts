@@ -66,6 +66,7 @@ export class TrackerTier {
   #timer: Timer | null = null;
   #running = false;
   #runAgain = false;
+  #retryIfFailed = false;
   #closed = false;
   #failures = 0;
   #answered = false;
@@ -120,11 +121,13 @@ export class TrackerTier {
     if (atMs < this.#nextMs) this.#schedule(atMs);
   }
 
-  /** Asks at once if none of its trackers responded last time: one of them may have been out of scope then. */
+  /**
+   * Asks at once if none of its trackers responded last time, or none responds now: one of them may have been out of scope
+   * when it was asked.
+   */
   retry(): void {
-    if (this.#closed || this.#failures === 0) return;
-    if (this.#running) this.#runAgain = true;
-    else void this.#run();
+    if (this.#running) this.#retryIfFailed = true;
+    else if (!this.#closed && this.#failures > 0) void this.#run();
   }
 
   /** Sends `completed` at once to the trackers that know us: events are exempt from intervals. */
@@ -194,9 +197,10 @@ export class TrackerTier {
     this.#running = true;
     this.#timer?.cancel();
     do {
-      this.#runAgain = false;
+      this.#runAgain = this.#retryIfFailed = false;
       this.#onDemand = false;
       await this.#round();
+      this.#runAgain ||= this.#retryIfFailed && this.#failures > 0;
     } while (this.#runAgain && !this.#closed);
     this.#running = false;
   }

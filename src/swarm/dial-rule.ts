@@ -17,6 +17,7 @@
 import type { Nearness, Surroundings } from "../discovery/nearness.ts";
 import type { PeerOrigin, ServerScope } from "../discovery/types.ts";
 import type { SocketAddress } from "../ports.ts";
+import { addressKey } from "./address.ts";
 
 /** A peer that somebody named. */
 export interface NamedPeer {
@@ -82,23 +83,46 @@ export class DialRule {
   }
 }
 
+/** Peers kept for a caller that may use them, the newest: far more than a tracker on this machine lists. */
+const MAX_KEPT = 200;
+
+/** A peer that a source reported. */
+export type ReportedPeer = Omit<NamedPeer, "scope">;
+
 /** The rule for one swarm, which callers of different scopes may join. */
 export class SwarmDialRule {
   readonly #rule: DialRule;
+  readonly #kept = new Map<string, ReportedPeer>();
   #scope: ServerScope = "public";
 
   constructor(rule: DialRule) {
     this.#rule = rule;
   }
 
-  /** A caller of this scope joined; the widest counts from now on. */
-  joinedBy(scope: ServerScope): void {
-    if (scope === "any") this.#scope = "any";
+  /** A caller of this scope joined; the widest counts from now on. Returns the kept peers that may be dialled now. */
+  joinedBy(scope: ServerScope): readonly ReportedPeer[] {
+    if (scope === "public") return [];
+    this.#scope = "any";
+    const kept = [...this.#kept.values()];
+    this.#kept.clear();
+    return kept;
   }
 
   /** As `DialRule.allows`; `scope` defaults to the widest of those that joined. */
   allows(address: SocketAddress, origin: PeerOrigin, source: string | null, scope: ServerScope = this.#scope): boolean {
     return this.#rule.allows({ address, origin, source, scope });
+  }
+
+  /**
+   * Keeps a peer that is not allowed for a caller that may use it: sources report it again only after minutes. Peers that
+   * nobody may use are not kept.
+   */
+  keep(peer: ReportedPeer): void {
+    if (this.#scope === "any" || !this.#rule.allows({ ...peer, scope: "any" })) return;
+    const key = addressKey(peer.address);
+    this.#kept.delete(key);
+    this.#kept.set(key, peer);
+    if (this.#kept.size > MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value!);
   }
 }
 

@@ -104,12 +104,18 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     return this.clock.monotonic();
   }
 
+  /** A caller of this scope joined: what sources reported that no earlier caller might use is dialled. */
+  joinedBy(scope: ServerScope): void {
+    for (const { address, origin, source } of this.rule.joinedBy(scope)) this.learn(address, origin, source);
+  }
+
   /**
    * Learns a literal address and dials it when the rule allows it and there is room. `source` and `scope` as in `NamedPeer`;
-   * by default the scope is the swarm's.
+   * by default the scope is the swarm's, and the address is kept for later callers.
    */
   learn(address: SocketAddress, origin: PeerOrigin, source: string | null, scope?: ServerScope): void {
     if (this.rule.allows(address, origin, source, scope)) this.adopt(address, origin);
+    else if (scope === undefined) this.rule.keep({ address, origin, source });
   }
 
   /** As `learn`, for an address that the rule need not be asked about. */

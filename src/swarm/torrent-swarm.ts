@@ -128,7 +128,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   /** Learns from another description of the same torrent: metadata, trackers, peers, web seeds. */
   learn(target: SwarmTarget): void {
     const { magnet, metainfo, servers = "any", withoutPeers = false } = target;
-    this.peers.rule.joinedBy(servers);
+    this.peers.joinedBy(servers);
     if (metainfo !== undefined) {
       this.#discovery.addTrackers(metainfo.trackers, servers);
       this.#webSeedScopes.allow(metainfo.webSeeds, servers);

@@ -290,6 +290,22 @@ test("TrackerSet.add() widens the scope of a known tracker, and never narrows it
   await set.close();
 });
 
+test("TrackerSet.add() asks a tracker again at once whose scope widened while it was being asked", async () => {
+  const seen: ServerScope[] = [];
+  let scope!: () => ServerScope;
+  const slow: Behaviour = (_announce, signal) => {
+    seen.push(scope());
+    return seen.length === 1 ? hangs(_announce, signal) : works(_announce, signal);
+  };
+  const { set, clock } = setUp({ a: slow, b: fails }, undefined, undefined, (given) => void (scope ??= given));
+  set.add([["a", "b"]], { scope: "public" });
+  await clock.advanceAsync(1_000);
+  set.add([["a", "b"]]);
+  await clock.advanceAsync(14_000);
+  assertEquals(seen, ["public", "any"]);
+  await set.close();
+});
+
 test("TrackerSet.dropExtra() stops the trackers that the torrent does not name", async () => {
   const { set, clock, log } = setUp({ a: works, x: works });
   set.add([["a"]]);

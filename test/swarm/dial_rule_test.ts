@@ -5,6 +5,8 @@ import type { PeerOrigin, ServerScope } from "../../src/discovery/types.ts";
 import type { SocketAddress } from "../../src/ports.ts";
 import { DialRule, SwarmDialRule } from "../../src/swarm/dial-rule.ts";
 import { learnNamedPeers } from "../../src/swarm/named-peers.ts";
+import { Lab, soon } from "./support/lab.ts";
+import { makeTorrent } from "./support/torrent.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 
 const OWN = "8.9.10.11";
@@ -98,6 +100,37 @@ test("SwarmDialRule.allows() widens when a caller on this machine joins, but jud
   swarm.joinedBy("public");
   assertEquals(swarm.allows(peer, "pex", "127.0.0.1"), true);
   assertEquals(swarm.allows(peer, "magnet", null, "public"), false);
+});
+
+test("SwarmDialRule.joinedBy() returns the newest peers that only its caller may use, once", () => {
+  const swarm = new SwarmDialRule(rule);
+  const told = (host: string, port: number, source: string | null) =>
+    ({ address: { host, port }, origin: "tracker", source }) as const;
+  for (let port = 20_000; port < 20_300; port++) swarm.keep(told("127.0.0.1", port, "127.0.0.1"));
+  swarm.keep(told("127.0.0.1", 51413, PUBLIC));
+  swarm.keep(told("127.0.0.1", 22, "127.0.0.1"));
+  assertEquals(swarm.joinedBy("public"), []);
+  const kept = swarm.joinedBy("any");
+  assertEquals([kept.length, kept[0]!.address.port, kept.at(-1)!.address.port], [200, 20_100, 20_299]);
+  swarm.keep(told("127.0.0.1", 51413, "127.0.0.1"));
+  assertEquals(swarm.joinedBy("any"), []);
+});
+
+test("TorrentSwarm dials what a tracker told a foreign caller when one on this machine joins", async () => {
+  const torrent = await makeTorrent({ bytes: 65536, pieceLength: 32768 });
+  const { infohash, infohashHex } = torrent.metainfo;
+  const magnet = { infohash, infohashHex, name: null, trackers: [], peers: [], webSeeds: [], selectOnly: null };
+  await Lab.run(async (lab) => {
+    const seeder = await lab.seeder(torrent);
+    const { join } = await lab.node();
+    const { swarm } = join({ magnet, servers: "public" });
+    swarm.peers.learn(seeder.address, "tracker", "127.0.0.1");
+    join({ magnet, servers: "public" });
+    assertEquals(swarm.peers.book.size, 0);
+    join({ magnet });
+    assertEquals(swarm.peers.book.list().map(({ address }) => address), [seeder.address]);
+    assertEquals((await swarm.metadata(soon())).infohashHex, infohashHex);
+  });
 });
 
 test("learnNamedPeers() reports literal addresses at once, names only after resolving them", async () => {

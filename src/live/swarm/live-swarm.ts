@@ -105,7 +105,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
       proven: ({ address }) => address && this.peers.redial.isSource(address),
     });
     this.peers = new LivePeers(context, this);
-    this.peers.rule.joinedBy(options.servers);
+    this.peers.joinedBy(options.servers);
     this.#discovery = new Announcing(context.discovery, {
       infohash: metainfo.infohash,
       trackers: metainfo.trackers,
@@ -140,7 +140,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
   /** Adds the trackers and peers that another description of the same broadcast names. */
   learn(target: Partial<LiveTarget>): void {
     const { servers = "any" } = target;
-    this.peers.rule.joinedBy(servers);
+    this.peers.joinedBy(servers);
     if (target.metainfo !== undefined) this.#discovery.addTrackers(target.metainfo.trackers, servers);
     if (target.magnet === undefined) return;
     this.#discovery.addTrackers(target.magnet.trackers.map((tracker) => [tracker]), servers);
