@@ -14,8 +14,12 @@ import { type Gateway, LIFETIME_S, type MappedPort, type PortToMap } from "./typ
 /** Devices of version 2 answer a search for version 1 (UPnP Device Architecture 1.1, 1.3.2), but some do not. */
 const TARGETS = [1, 2].map((version) => `urn:schemas-upnp-org:device:InternetGatewayDevice:${version}`);
 const SERVICE = /^urn:schemas-upnp-org:service:WAN(?:IP|PPP)Connection:\d{1,2}$/;
-/** Most devices asked in one search: a network has one or two routers; more are pretenders. */
-const MAX_DEVICES = 4;
+/**
+ * Most descriptions read of one machine: routers of both versions have one for each. Besides those of the routers that the
+ * system knows, this many are read: a network has one or two routers; more are pretenders.
+ */
+const MAX_DEVICES_PER_HOST = 2;
+const MAX_OTHER_DEVICES = 4;
 /** Most connections of one device that are tried. */
 const MAX_SERVICES = 4;
 /** Deadline of each request, ms: routers are slow. */
@@ -130,12 +134,19 @@ export class IgdGateway implements Gateway {
   }
 }
 
-/** The connections of the routers in this machine's networks. Takes some seconds; rejects with the signal's reason. */
-export async function findIgds(ports: IgdPorts, signal: AbortSignal): Promise<IgdGateway[]> {
-  const answers = (await Promise.all(TARGETS.map((target) => searchDevices(ports, target, signal)))).flat();
+/**
+ * The connections of the routers in this machine's networks, first those of `routers`: addresses that the system knows.
+ * Takes some seconds; rejects with the signal's reason.
+ */
+export async function findIgds(
+  ports: IgdPorts,
+  routers: readonly string[],
+  signal: AbortSignal,
+): Promise<IgdGateway[]> {
+  const answers = (await Promise.all(TARGETS.map((target) => searchDevices(ports, target, signal, routers)))).flat();
   const locations = new Map(answers.map(({ location }) => [location.href, location]));
   const found = await Promise.all(
-    [...locations.values()].slice(0, MAX_DEVICES).map(async (location) => {
+    worthAsking([...locations.values()], routers).map(async (location) => {
       const client = clientFor(ports.network, location.hostname);
       const limit = deadline(ports.clock, REQUEST_MS, signal);
       try {
@@ -154,6 +165,14 @@ export async function findIgds(ports: IgdPorts, signal: AbortSignal): Promise<Ig
     }),
   );
   return found.flat();
+}
+
+/** Those of the known routers first, then some of others. */
+function worthAsking(locations: readonly URL[], routers: readonly string[]): URL[] {
+  const few = [...Map.groupBy(locations, ({ hostname }) => hostname).values()]
+    .flatMap((ofHost) => ofHost.slice(0, MAX_DEVICES_PER_HOST));
+  const isKnown = ({ hostname }: URL) => routers.includes(hostname);
+  return [...few.filter(isKnown), ...few.filter((location) => !isKnown(location)).slice(0, MAX_OTHER_DEVICES)];
 }
 
 /** The connections that a description at `location` lists. Throws `protocol_violation` for anything but XML. */

@@ -128,7 +128,7 @@ export class PortMapper {
     }
     const reasons: string[] = [];
     // Begin the slow UPnP search now; the search itself does not map anything.
-    const igds = findIgds(this.#ports, signal);
+    const igds = findIgds(this.#ports, routers, signal);
     igds.catch(() => {});
     const attempt = async (gateway: Gateway): Promise<number | null> => {
       try {

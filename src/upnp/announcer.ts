@@ -1,9 +1,9 @@
 /** Saying in the local networks that a device is here: SSDP's advertisement and its answers to searches (UPnP Device Architecture 1.0, section 1). */
-import { Allowances } from "../bytes/allowance.ts";
+import { Allowance, Allowances } from "../bytes/allowance.ts";
 import type { InterfaceAddress, Logger, SocketAddress, Timer, UdpSocket } from "../ports.ts";
 import { VERSION } from "../version.ts";
 import { isNear, localNetworks } from "./near.ts";
-import { GROUP, type SsdpPorts } from "./ssdp.ts";
+import { GROUP, readFields, type SsdpPorts } from "./ssdp.ts";
 
 /** How long control points believe an advertisement, s: the least that the standard advises. */
 const MAX_AGE_S = 1800;
@@ -13,8 +13,9 @@ const REPEAT_MS = 600_000;
 const LOOK_EVERY_MS = 60_000;
 /** Longest delay of an answer, ms; searches that allow more are answered within this, too. */
 const MAX_DELAY_MS = 3000;
-/** Answers that wait for their time. One search has at most as many as there are targets. */
-const MAX_WAITING = 64;
+/** Answers that wait for their time, and those for one machine. One search has at most as many as there are targets: five. */
+const MAX_WAITING = 256;
+const MAX_WAITING_PER_HOST = 32;
 /** Longest search read, bytes: real ones have some hundred. */
 const MAX_SEARCH_BYTES = 2048;
 /** Searches of one machine that are answered, per second, and saved up: control points repeat theirs two or three times. */
@@ -22,6 +23,9 @@ const SEARCHES_PER_SECOND = 5;
 const SEARCHES_AT_ONCE = 20;
 /** Machines whose searches are counted. */
 const MAX_SENDERS = 256;
+/** The same for all machines together: a sender may use any address of its network. */
+const ALL_SEARCHES_PER_SECOND = 50;
+const ALL_SEARCHES_AT_ONCE = 100;
 
 /** The device that is announced. */
 export interface AnnouncedDevice {
@@ -52,8 +56,10 @@ export class SsdpAnnouncer {
   readonly #device: AnnouncedDevice;
   /** By this machine's address. */
   readonly #places = new Map<string, Place>();
-  readonly #waiting = new Set<Timer>();
+  /** And the machines that they are for. */
+  readonly #waiting = new Map<Timer, string>();
   readonly #searches: Allowances;
+  readonly #all: Allowance;
   #timer: Timer | null = null;
   #looking: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -67,6 +73,7 @@ export class SsdpAnnouncer {
       limit: MAX_SENDERS,
       nowMs: () => ports.clock.monotonic(),
     });
+    this.#all = new Allowance(ALL_SEARCHES_PER_SECOND, ALL_SEARCHES_AT_ONCE, ports.clock.monotonic());
     this.#look();
   }
 
@@ -75,7 +82,7 @@ export class SsdpAnnouncer {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#timer?.cancel();
-    for (const timer of this.#waiting) timer.cancel();
+    for (const timer of this.#waiting.keys()) timer.cancel();
     await this.#looking;
     await Promise.all([...this.#places.values()].map(async (place) => {
       if (place.announcedAtMs !== -Infinity) await this.#notify(place, "ssdp:byebye");
@@ -130,23 +137,32 @@ export class SsdpAnnouncer {
       // Each socket hears the searches of all networks.
       if (data.length > MAX_SEARCH_BYTES || !isNear(from.host, [network])) return;
       const search = readSearch(new TextDecoder().decode(data));
-      if (search === null || !this.#searches.take(from.host) || !this.#device.isOffered()) return;
+      if (search === null || !this.#mayAsk(from.host) || !this.#device.isOffered()) return;
       this.#answer(place, search, from);
     });
     return place;
   }
 
+  #mayAsk(host: string): boolean {
+    return this.#searches.take(host) && this.#all.take(1, () => this.#ports.clock.monotonic());
+  }
+
   #answer(place: Place, { target, maxWaitMs }: SsdpSearch, to: SocketAddress): void {
     const wanted = this.#targets().filter(([name]) => target === "ssdp:all" || target === name);
     for (const [name, usn] of wanted) {
-      if (this.#waiting.size >= MAX_WAITING) return;
+      if (!this.#hasRoomFor(to.host)) return;
       // All devices that a search finds would answer at the same moment.
       const timer = this.#ports.clock.setTimeout(() => {
         this.#waiting.delete(timer);
         this.#send(place, to, "HTTP/1.1 200 OK", [["ST", name], ["EXT", ""], ["USN", usn], ...this.#facts(place)]);
       }, Math.random() * Math.min(maxWaitMs, MAX_DELAY_MS));
-      this.#waiting.add(timer);
+      this.#waiting.set(timer, to.host);
     }
+  }
+
+  #hasRoomFor(host: string): boolean {
+    if (this.#waiting.size >= MAX_WAITING) return false;
+    return [...this.#waiting.values()].filter((other) => other === host).length < MAX_WAITING_PER_HOST;
   }
 
   async #notify(place: Place, kind: "ssdp:alive" | "ssdp:byebye"): Promise<void> {
@@ -195,13 +211,8 @@ export interface SsdpSearch {
 
 /** Null for anything but a search that wants to be answered (section 1.2.2). */
 export function readSearch(text: string): SsdpSearch | null {
-  const [first = "", ...lines] = text.split(/\r?\n/);
+  const { first, fields } = readFields(text);
   if (!/^M-SEARCH \* HTTP\/1\.[01]$/.test(first)) return null;
-  const fields = new Map<string, string>();
-  for (const line of lines) {
-    const colon = line.indexOf(":");
-    if (colon > 0) fields.set(line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim());
-  }
   const target = fields.get("st") ?? "";
   const seconds = fields.get("mx") ?? "";
   if (fields.get("man") !== '"ssdp:discover"' || target === "" || !/^\d{1,4}$/.test(seconds)) return null;

@@ -11,8 +11,11 @@ const MAX_WAIT_SECONDS = 1;
 const SEARCH_MS = 1300;
 /** The same search again, ms: datagrams get lost. */
 const REPEAT_MS = 200;
-/** Devices of one search; whoever shouts with more voices is not listened to. */
+/** Devices of one search, and of one machine: bridges to other speakers announce a dozen. More voices are not listened to. */
 const MAX_FOUND = 64;
+const MAX_FOUND_PER_HOST = 16;
+/** Most lines of a message read: real ones have a dozen. */
+const MAX_LINES = 64;
 /** Longest answer read, bytes: real ones have some hundred. */
 const MAX_ANSWER_BYTES = 4096;
 
@@ -33,10 +36,21 @@ export interface SsdpPorts {
 
 /**
  * Searches once on every interface with an IPv4 network, for `target` (a device type). Only answers from those networks that
- * name a description on the machine that answered. Takes 1.3 s; rejects with the signal's reason.
+ * name a description on the machine that answered. Takes 1.3 s; rejects with the signal's reason. `expected`: addresses
+ * whose answers find a place even when other machines have taken all.
  */
-export async function searchDevices(ports: SsdpPorts, target: string, signal: AbortSignal): Promise<SsdpAnswer[]> {
+export async function searchDevices(
+  ports: SsdpPorts,
+  target: string,
+  signal: AbortSignal,
+  expected: readonly string[] = [],
+): Promise<SsdpAnswer[]> {
+  /** By machine and name, so that no machine can answer in the name of another's device. */
   const found = new Map<string, SsdpAnswer>();
+  const hasRoomFor = (host: string) => {
+    if (found.size >= (expected.includes(host) ? 2 : 1) * MAX_FOUND) return false;
+    return [...found.values()].filter(({ location }) => location.hostname === host).length < MAX_FOUND_PER_HOST;
+  };
   const hosts = localNetworks(ports.network);
   const bound = await Promise.allSettled(
     hosts.map(({ host }) => ports.udp.bind({ multicastGroup: GROUP.host, multicastInterface: host })),
@@ -46,9 +60,9 @@ export async function searchDevices(ports: SsdpPorts, target: string, signal: Ab
   try {
     for (const socket of sockets) {
       socket.onMessage((data, from) => {
-        if (found.size >= MAX_FOUND || data.length > MAX_ANSWER_BYTES || !isNear(from.host, hosts)) return;
+        if (data.length > MAX_ANSWER_BYTES || !isNear(from.host, hosts) || !hasRoomFor(from.host)) return;
         const answer = readAnswer(new TextDecoder().decode(data), target, from.host);
-        if (answer !== null) found.set(answer.usn, answer);
+        if (answer !== null) found.set(`${from.host} ${answer.usn}`, answer);
       });
     }
     const question = new TextEncoder().encode(
@@ -66,13 +80,8 @@ export async function searchDevices(ports: SsdpPorts, target: string, signal: Ab
 
 /** Null for anything but an answer about `target` from the machine that it names. */
 export function readAnswer(text: string, target: string, sender: string): SsdpAnswer | null {
-  const [first = "", ...lines] = text.split(/\r?\n/);
+  const { first, fields } = readFields(text);
   if (!/^HTTP\/1\.[01] 200\b/.test(first)) return null;
-  const fields = new Map<string, string>();
-  for (const line of lines) {
-    const colon = line.indexOf(":");
-    if (colon > 0) fields.set(line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim());
-  }
   const [usn, st, at] = ["usn", "st", "location"].map((name) => fields.get(name) ?? "");
   if (!usn || usn.length > 256 || st !== target) return null;
   try {
@@ -82,4 +91,15 @@ export function readAnswer(text: string, target: string, sender: string): SsdpAn
   } catch {
     return null;
   }
+}
+
+/** The first line of a message, and its fields by lower-case name; of long messages some. */
+export function readFields(text: string): { readonly first: string; readonly fields: ReadonlyMap<string, string> } {
+  const [first = "", ...lines] = text.split(/\r?\n/, MAX_LINES);
+  const fields = new Map<string, string>();
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    if (colon > 0) fields.set(line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim());
+  }
+  return { first, fields };
 }

@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import type { InterfaceAddress, SocketAddress } from "../../src/ports.ts";
+import type { InterfaceAddress, Logger, SocketAddress } from "../../src/ports.ts";
 import { readDescription } from "../../src/players/upnp/description.ts";
 import { describeMedia, DlnaRenderer, readTime, writeTime } from "../../src/players/upnp/renderer.ts";
 import { RendererFinder } from "../../src/players/upnp/renderer-finder.ts";
@@ -14,6 +14,7 @@ import { FakeStream } from "./support.ts";
 const TARGET = "urn:schemas-upnp-org:device:MediaRenderer:1";
 const LOCATION = new URL("http://192.168.7.9:49494/description.xml");
 const { signal } = new AbortController();
+const silent: Logger = { log: () => {}, child: () => silent };
 
 function answer(fields: Record<string, string> = {}, first = "HTTP/1.1 200 OK"): string {
   const all = {
@@ -44,15 +45,17 @@ test("readAnswer() takes answers about the target that name a description on the
   assertEquals(readAnswer(answer(), TARGET, "192.168.7.10"), null, "another sender");
 });
 
-test("searchDevices() asks twice on each network, ignores answers from elsewhere, and closes its sockets", async () => {
+const address = (host: string, more: Partial<InterfaceAddress> = {}): InterfaceAddress => {
+  return { name: "eth0", host, prefixLength: 24, family: 4, loopback: false, ...more };
+};
+
+/** A search, and a way to answer it. */
+async function search(expected: readonly string[] = []) {
   const clock = new FakeClock();
   const bound: string[] = [];
   const sent: string[] = [];
   let closed = 0;
   let hear: (data: Uint8Array, from: SocketAddress) => void = () => {};
-  const address = (host: string, more: Partial<InterfaceAddress> = {}): InterfaceAddress => {
-    return { name: "eth0", host, prefixLength: 24, family: 4, loopback: false, ...more };
-  };
   const searching = searchDevices(
     {
       clock,
@@ -76,23 +79,61 @@ test("searchDevices() asks twice on each network, ignores answers from elsewhere
     },
     TARGET,
     signal,
+    expected,
   );
   await clock.advanceAsync(0);
-  const say = (host: string, text: string) => hear(new TextEncoder().encode(text), { host, port: 1900 });
+  return {
+    clock,
+    bound,
+    sent,
+    closed: () => closed,
+    say: (host: string, text: string) => hear(new TextEncoder().encode(text), { host, port: 1900 }),
+    /** `count` answers of one machine. */
+    shout: (host: string, count: number) => {
+      for (let n = 0; n < count; n++) {
+        const text = answer({ USN: `uuid:${n}`, Location: `http://${host}/${n}` });
+        hear(new TextEncoder().encode(text), { host, port: 1900 });
+      }
+    },
+    found: async () => {
+      await clock.advanceAsync(1300);
+      return await searching;
+    },
+  };
+}
+
+test("searchDevices() asks twice on each network, ignores answers from elsewhere, and closes its sockets", async () => {
+  const { clock, bound, sent, closed, say, found: end } = await search();
   say("192.168.7.9", answer());
   say("192.168.7.9", answer());
   say("8.8.8.8", answer({ USN: "uuid:far", Location: "http://8.8.8.8/d.xml" }));
-  for (let n = 0; n < 100; n++) say("192.168.7.66", answer({ USN: `uuid:${n}`, Location: "http://192.168.7.66/" }));
-  await clock.advanceAsync(1300);
-  const found = await searching;
-  assertEquals([bound, closed, clock.pendingTimers], [["192.168.7.5"], 1, 0]);
+  const found = await end();
+  assertEquals([bound, closed(), clock.pendingTimers], [["192.168.7.5"], 1, 0]);
   assertEquals(sent.length, 2);
   assertMatch(
     sent[0]!,
     /^239\.255\.255\.250:1900 M-SEARCH \* HTTP\/1\.1\r\nHOST: 239[^]*MAN: "ssdp:discover"\r\nMX: 1\r\nST: urn[^]*\r\n\r\n$/,
   );
-  assertEquals([found.length, found[0]!.location.href], [64, LOCATION.href]);
-  assert(!found.some(({ usn }) => usn === "uuid:far"));
+  assertEquals(found.map(({ location }) => location.href), [LOCATION.href]);
+});
+
+test("searchDevices() leaves room for others when one machine answers for many devices, or with another's name", async () => {
+  const { say, shout, found } = await search();
+  shout("192.168.7.66", 100);
+  say("192.168.7.66", answer({ Location: "http://192.168.7.66/tv" }));
+  say("192.168.7.9", answer());
+  say("192.168.7.67", answer({ Location: "http://192.168.7.67/tv" }));
+  const hosts = (await found()).map(({ location }) => location.hostname);
+  assertEquals([hosts.length, hosts.slice(16)], [18, ["192.168.7.9", "192.168.7.67"]]);
+});
+
+test("searchDevices() hears expected machines, however many answer, and 64 devices of others", async () => {
+  const { say, shout, found } = await search(["192.168.7.9"]);
+  for (let n = 100; n < 200; n++) shout(`192.168.7.${n}`, 2);
+  say("192.168.7.10", answer({ Location: "http://192.168.7.10/tv" }));
+  say("192.168.7.9", answer());
+  const answers = await found();
+  assertEquals([answers.length, answers.at(-1)!.location.href], [65, LOCATION.href]);
 });
 
 const SERVICE = (name: string, url: string) =>
@@ -240,15 +281,7 @@ test("RendererFinder searches on request, renews its list in the background, and
   const description = device(SERVICE("AVTransport", "/av"));
   const finder = new RendererFinder({
     clock,
-    log: {
-      log: () => {},
-      child: () => ({
-        log: () => {},
-        child: () => {
-          throw new Error("unused");
-        },
-      }),
-    },
+    log: silent,
     fetch: (() => Promise.resolve(new Response(description))) as unknown as typeof fetch,
     network: {
       resolve: (host) => Promise.resolve([host]),
@@ -294,5 +327,48 @@ test("RendererFinder searches on request, renews its list in the background, and
   await pass(200);
   await pass(1300);
   assertEquals([(await again).length, searches], [1, 3], "an old list is not given out");
+  await finder.close();
+});
+
+test("RendererFinder keeps to the device that it knows when another machine claims its name", async () => {
+  const clock = new FakeClock();
+  let hear: (data: Uint8Array, from: SocketAddress) => void = () => {};
+  let hosts = ["192.168.7.9"];
+  const finder = new RendererFinder({
+    clock,
+    log: silent,
+    fetch: (() => Promise.resolve(new Response(device(SERVICE("AVTransport", "/av"))))) as unknown as typeof fetch,
+    network: { resolve: (host) => Promise.resolve([host]), interfaces: () => [address("192.168.7.5")] },
+    udp: {
+      bind: () =>
+        Promise.resolve({
+          address: { host: "0.0.0.0", port: 5 },
+          onMessage: (handler) => void (hear = handler),
+          send: () => {
+            for (const host of hosts) {
+              const text = answer({ Location: `http://${host}:49494/description.xml` });
+              hear(new TextEncoder().encode(text), { host, port: 1900 });
+            }
+            return Promise.resolve();
+          },
+          close: () => {},
+        }),
+    },
+  });
+  const list = async () => {
+    const listed = finder.list();
+    for (const ms of [200, 1300]) {
+      await clock.advanceAsync(ms);
+      for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+    return (await listed).map(({ host }) => host);
+  };
+  assertEquals(await list(), ["192.168.7.9"]);
+  hosts = ["192.168.7.66", "192.168.7.9"];
+  await clock.advanceAsync(60_000);
+  assertEquals(await list(), ["192.168.7.9"], "first, and with the same name");
+  hosts = ["192.168.7.10"];
+  await clock.advanceAsync(60_000);
+  assertEquals(await list(), ["192.168.7.10"], "it has moved");
   await finder.close();
 });

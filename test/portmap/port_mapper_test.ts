@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import type { InterfaceAddress, SocketAddress, UdpBindOptions, UdpSocket } from "../../src/ports.ts";
-import { connectionsOf, IgdGateway } from "../../src/portmap/igd-gateway.ts";
+import { connectionsOf, findIgds, IgdGateway } from "../../src/portmap/igd-gateway.ts";
 import { type MappingState, PortMapper } from "../../src/portmap/port-mapper.ts";
 import { PcpGateway, PmpGateway } from "../../src/portmap/pcp-gateway.ts";
 import { seededRandom } from "../simulation/event-queue.ts";
@@ -243,6 +243,40 @@ test("connectionsOf() returns connections or throws a protocol violation for any
       assert(error instanceof MillraceError && error.code === "protocol_violation");
     }
   }
+});
+
+test("findIgds() asks the router that the system knows first, and few others, however many devices answer", async () => {
+  const hear: ((data: Uint8Array, from: SocketAddress) => void)[] = [];
+  const { clock, ports } = networkOf(() => null);
+  const asked: string[] = [];
+  const udp = {
+    bind: (options: UdpBindOptions) =>
+      ports.udp.bind(options).then((socket) => ({
+        ...socket,
+        onMessage: (handler: typeof hear[number]) => void hear.push(handler),
+      })),
+  };
+  const fetcher: typeof fetch = (url) => {
+    asked.push(new URL(String(url)).hostname);
+    return Promise.resolve(new Response(described("urn:schemas-upnp-org:service:WANIPConnection:1", "/ctl")));
+  };
+  const finding = findIgds({ ...ports, udp, fetch: fetcher }, [ROUTER], never);
+  while (hear.length < 2) await settle();
+  const shout = (host: string, count: number) => {
+    for (let n = 0; n < count; n++) {
+      for (const [i, handler] of hear.entries()) {
+        const target = `urn:schemas-upnp-org:device:InternetGatewayDevice:${i + 1}`;
+        const text = `HTTP/1.1 200 OK\r\nST: ${target}\r\nUSN: uuid:${n}\r\nLocation: http://${host}/${n}\r\n\r\n`;
+        handler(new TextEncoder().encode(text), { host, port: 1900 });
+      }
+    }
+  };
+  for (let n = 100; n < 200; n++) shout(`192.168.7.${n}`, 20);
+  shout(ROUTER, 2);
+  while (asked.length === 0) await pass(clock, 200);
+  const gateways = await finding;
+  assertEquals(asked.slice(0, 2), [ROUTER, ROUTER]);
+  assertEquals([asked.length, new Set(asked).size, gateways[0]!.host], [6, 3, ROUTER]);
 });
 
 /** A router's SOAP interface that refuses with these codes, in turn, and grants the rest. */

@@ -128,7 +128,19 @@ test("SsdpAnnouncer answers searches of its network within their time, and not m
   machine.sent.length = 0;
   for (let n = 0; n < 1000; n++) machine.hear(search(), "192.168.7.66");
   await machine.clock.advanceAsync(2000);
-  assert(machine.sent.length <= 64, `${machine.sent.length} answers`);
+  assert(machine.sent.length <= 32, `${machine.sent.length} answers`);
+
+  machine.sent.length = 0;
+  for (let n = 0; n < 1000; n++) machine.hear(search(), "192.168.7.66");
+  machine.hear(search({ ST: TYPE }));
+  await machine.clock.advanceAsync(2000);
+  assertEquals(machine.sent.filter(({ to }) => to === "192.168.7.9:40000").length, 1, "not shut out by another");
+
+  await machine.clock.advanceAsync(10_000);
+  machine.sent.length = 0;
+  for (let n = 0; n < 200; n++) machine.hear(search({ ST: TYPE }), `192.168.7.${n + 20}`);
+  await machine.clock.advanceAsync(2000);
+  assert(machine.sent.length < 200, `${machine.sent.length} answers to searches of all machines together`);
   machine.hear(search());
   await announcer.close();
   assertEquals(machine.clock.pendingTimers, 0);

@@ -18,7 +18,9 @@ export type RendererPorts = Pick<Ports, "udp" | "network" | "clock" | "fetch"> &
 export class RendererFinder implements PlayerFinder {
   readonly #ports: RendererPorts;
   readonly #closing = new AbortController();
-  /** By USN; the same object as long as the device is there, because it remembers which types the device accepts. */
+  /**
+   * By machine and USN; the same object as long as the device is there, because it remembers which types the device accepts.
+   */
   #renderers = new Map<string, DlnaRenderer>();
   readonly #list: RenewedList<DlnaRenderer>;
 
@@ -40,14 +42,17 @@ export class RendererFinder implements PlayerFinder {
     const { clock, log } = this.#ports;
     const { signal } = this.#closing;
     try {
-      const answers = await searchDevices(this.#ports, TARGET, signal);
+      const before = this.#renderers;
+      const expected = [...before.values()].map(({ host }) => host);
+      const answers = await searchDevices(this.#ports, TARGET, signal, expected);
       const found = await Promise.all(answers.map(async ({ usn, location }) => {
-        const known = this.#renderers.get(usn);
-        if (known !== undefined && known.host === location.hostname) return [usn, known] as const;
+        const key = `${location.hostname} ${usn}`;
+        const known = before.get(key);
+        if (known !== undefined) return [key, known] as const;
         const late = deadline(clock, DESCRIBE_MS, signal);
         try {
           const description = await describeRenderer(this.#ports.fetch, location, late.signal);
-          return [usn, new DlnaRenderer(this.#ports, description)] as const;
+          return [key, new DlnaRenderer(this.#ports, description)] as const;
         } catch (error) {
           log.log("debug", "a renderer did not describe itself", { location: location.href, error });
           return null;
@@ -55,8 +60,12 @@ export class RendererFinder implements PlayerFinder {
           late.cancel();
         }
       }));
-      this.#renderers = new Map(found.filter((entry) => entry !== null));
-      return [...this.#renderers.values()];
+      const stayed = (key: string) => Number(before.has(key));
+      const entries = found.filter((entry) => entry !== null).sort(([a], [b]) => stayed(b) - stayed(a));
+      this.#renderers = new Map(entries);
+      // Of two machines that claim one name the one that was there before keeps it: the engine would play on the other.
+      const byId = Map.groupBy(this.#renderers.values(), ({ facts }) => facts.id);
+      return [...byId.values()].map(([first]) => first!);
     } catch (error) {
       if (!signal.aborted) log.log("debug", "renderers could not be searched for", { error });
       return null;
