@@ -12,7 +12,7 @@ const MAX_LABEL_BYTES = 63;
  * Most labels and pointers of all names of one message. Without a bound, compressed names that all lead to one of 127 labels
  * make a message of 2 KB cost 100 ms. A full message about services has six labels per record.
  */
-const MAX_LABELS = 2048;
+const MAX_LABELS = 1024;
 
 const CLASS_IN = 1;
 /** Highest bit of a class: "unicast response" in a question, "cache flush" in a record. */

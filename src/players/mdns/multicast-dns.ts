@@ -1,15 +1,18 @@
 /** The sockets of Multicast DNS (RFC 6762), shared by searches and announcements; open while there is a listener. */
-import { Allowances } from "../../bytes/allowance.ts";
-import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../../ports.ts";
+import { Allowance, Allowances } from "../../bytes/allowance.ts";
+import type { Clock, InterfaceAddress, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../../ports.ts";
 import { isNear, localNetworks } from "../../upnp/near.ts";
 import { type DnsMessage, MAX_MESSAGE_BYTES, readMessage, writeMessage } from "./message.ts";
 
 const GROUP: SocketAddress = { host: "224.0.0.251", port: 5353 };
 /** Messages read per second and machine, and how many may accumulate: a device sends a few per minute. */
 const MESSAGES_PER_SECOND = 20;
-const MESSAGES_AT_ONCE = 100;
+const MESSAGES_AT_ONCE = 50;
 /** Machines whose messages are counted. */
 const MAX_SENDERS = 256;
+/** The same for all machines together: a sender may use any address of its network, and a message costs up to 1 ms. */
+const ALL_MESSAGES_PER_SECOND = 200;
+const ALL_MESSAGES_AT_ONCE = 150;
 
 /** What the sockets need of the machine. */
 export interface MdnsPorts {
@@ -28,6 +31,9 @@ export class MulticastDns {
   /** By the interface's address. */
   readonly #sockets = new Map<string, UdpSocket>();
   readonly #senders: Allowances;
+  readonly #all: Allowance;
+  /** As they were at the last send: asking the system for each message would cost as much as reading it. */
+  #networks: readonly InterfaceAddress[] = [];
   #binding: Promise<void> = Promise.resolve();
 
   constructor(ports: MdnsPorts) {
@@ -38,6 +44,7 @@ export class MulticastDns {
       limit: MAX_SENDERS,
       nowMs: () => ports.clock.monotonic(),
     });
+    this.#all = new Allowance(ALL_MESSAGES_PER_SECOND, ALL_MESSAGES_AT_ONCE, ports.clock.monotonic());
   }
 
   /** Adds `listener`; resolves when all sockets that can be opened are open. */
@@ -71,7 +78,8 @@ export class MulticastDns {
   /** Opens sockets for the interfaces present now: laptops move between networks. */
   #bind(): Promise<void> {
     return this.#binding = this.#binding.then(async () => {
-      const hosts = new Set(localNetworks(this.#ports.network).map(({ host }) => host));
+      this.#networks = localNetworks(this.#ports.network);
+      const hosts = new Set(this.#networks.map(({ host }) => host));
       for (const [host, socket] of this.#sockets) {
         if (hosts.has(host)) continue;
         socket.close();
@@ -90,8 +98,8 @@ export class MulticastDns {
     if (this.#listeners.size === 0) return socket.close();
     this.#sockets.set(host, socket);
     socket.onMessage((data, from) => {
-      if (data.length > MAX_MESSAGE_BYTES || !isNear(from.host, localNetworks(this.#ports.network))) return;
-      if (!this.#senders.take(from.host)) return;
+      if (data.length > MAX_MESSAGE_BYTES || !isNear(from.host, this.#networks)) return;
+      if (!this.#senders.take(from.host) || !this.#all.take(1, () => this.#ports.clock.monotonic())) return;
       const message = readMessage(data);
       if (message === null) return;
       // Multicast answers must come from port 5353 (RFC 6762, section 6).
