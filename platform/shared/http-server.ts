@@ -7,12 +7,14 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import type { HttpPort, HttpServer, SocketAddress } from "../../src/ports.ts";
 import { MillraceError } from "../../src/errors.ts";
+import { machineKey } from "../../src/bytes/machine-key.ts";
 import { noteTurn } from "../../src/bytes/turn.ts";
 import { FREED, lendChunks, lenderOf } from "../../src/bytes/lent-chunks.ts";
 import { HttpConnections } from "./http-connections.ts";
 import type { watchListener } from "./listener-watch.ts";
 import { webReadable } from "./node-streams.ts";
 import { bindError, formatAddress } from "./os-error.ts";
+import { RequestTurns } from "./request-turns.ts";
 
 /** Deadlines and sizes of a request. A response may take as long as a film. */
 export const HTTP_LIMITS = {
@@ -108,6 +110,7 @@ function createServer(
   local: () => SocketAddress,
   handler: Parameters<HttpPort["serve"]>[1],
 ): http.Server {
+  const turns = new RequestTurns();
   const server = http.createServer({
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
@@ -119,7 +122,9 @@ function createServer(
     const { socket } = incoming;
     outgoing.once("close", () => open.finish(socket));
     if (!open.begin(socket)) return void socket.destroy();
-    answer(incoming, outgoing, local(), handler).catch(() => outgoing.destroy());
+    turns.enter(machineKey(socket.remoteAddress ?? ""), () => {
+      if (!outgoing.destroyed) answer(incoming, outgoing, local(), handler).catch(() => outgoing.destroy());
+    });
   });
   return server.on("connection", (socket) => open.admit(socket));
 }

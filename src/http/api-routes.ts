@@ -6,7 +6,7 @@ import type { Hono } from "hono";
 import { createDispatch } from "./api/dispatch.ts";
 import { PictureCache } from "./api/picture.ts";
 import { METHODS } from "./api/registry.ts";
-import { openApi } from "./openapi/document.ts";
+import { openApiParts } from "./openapi/document.ts";
 import { addPlaylistRoutes } from "./playlist-routes.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 
@@ -34,5 +34,11 @@ export function addApiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
     app.all(path, (c) => c.text("method not allowed\n", 405, { allow: "GET, HEAD, POST" }));
   }
   addPlaylistRoutes(app, parts, dispatch);
-  app.get("/openapi.json", (c) => c.json(openApi(c.get("caller").ownUrl)));
+  app.get("/openapi.json", (c) => {
+    const parts = openApiParts(c.get("caller").ownUrl);
+    return c.body(ReadableStream.from(parts), 200, {
+      "content-type": "application/json",
+      "content-length": String(parts.reduce((sum, { length }) => sum + length, 0)),
+    });
+  });
 }

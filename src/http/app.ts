@@ -38,7 +38,9 @@ export function createApp(parts: HttpParts): Hono<HttpEnv> {
   app.notFound(() => text("not found", 404));
   app.onError((error, c) => {
     const told = publicError(error);
-    logOf(c, parts).log(told.status >= 500 ? "error" : "debug", "a request failed", {
+    // 502, 503 and 504 are the state of the world, or of a flood: at level "error" it would fill the log.
+    const isOurs = told.status === 500 || told.status === 507;
+    logOf(c, parts).log(isOurs ? "error" : "debug", "a request failed", {
       status: told.status,
       error,
     });
