@@ -55,6 +55,7 @@ export function createOperating(parts: OperatingParts): Operating {
       metadata,
       checking,
       trackers: trackers.map(({ name, peers, lastError }) => ({ name, peers, error: lastError })),
+      unread: [...swarm.named.unread],
     };
   };
   return { settings, progress, setLimits: (limits) => manager.setLimits(limits), log: () => parts.recentLog.lines() };

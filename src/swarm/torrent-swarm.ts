@@ -12,6 +12,7 @@ import { Completion } from "./completion.ts";
 import type { SwarmContext } from "./context.ts";
 import { pieceBytes } from "./layout.ts";
 import type { LeasedSwarm } from "./leases.ts";
+import { MagnetFacts } from "./magnet-facts.ts";
 import { MetadataFetch } from "./metadata-fetch.ts";
 import { torrentFetch } from "../discovery/torrent-fetch.ts";
 import { learnNamedPeers, namedDhtNodes } from "./named-peers.ts";
@@ -24,7 +25,7 @@ import { TorrentSources } from "./torrent-sources.ts";
 import { Transfer } from "./transfer.ts";
 import type { ReaderOptions, Swarm, SwarmReader, SwarmStatus, SwarmTarget } from "./types.ts";
 import { UploadCache } from "./upload-cache.ts";
-import { MAX_WEB_SEEDS, WebSeeds, WebSeedScopes } from "./web-seeds.ts";
+import { WebSeeds, WebSeedScopes } from "./web-seeds.ts";
 
 /** Readers of one swarm at once: far more than sessions, few enough for the scheduler. */
 const MAX_READERS = 1024;
@@ -49,9 +50,9 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   readonly #discovery: Announcing;
   #store: PieceStore | null = null;
   readonly #webSeeds: WebSeeds;
-  readonly #extraWebSeeds = new Set<string>();
+  /** What the magnets named. */
+  readonly named = new MagnetFacts();
   readonly #webSeedScopes = new WebSeedScopes();
-  readonly #extraTrackers: string[] = [];
   readonly #readers = new Set<TorrentReader>();
   readonly #sharedReads = new SharedReads();
   #nextReader = 1;
@@ -139,10 +140,9 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     if (magnet === undefined) return;
     this.#discovery.addTrackers(magnet.trackers.map((tracker) => [tracker]), servers);
     this.#webSeedScopes.allow(magnet.webSeeds, servers);
-    this.#extraTrackers.push(...magnet.trackers.slice(0, Math.max(0, 64 - this.#extraTrackers.length)));
-    for (const url of magnet.webSeeds) if (this.#extraWebSeeds.size < MAX_WEB_SEEDS) this.#extraWebSeeds.add(url);
-    const named = { infohashHex: this.infohashHex, texts: withoutPeers ? [] : magnet.peers };
-    learnNamedPeers(this.#context.ports, named, this.#ending.signal, (address) => {
+    this.named.learn(magnet);
+    const peers = { infohashHex: this.infohashHex, texts: withoutPeers ? [] : magnet.peers };
+    learnNamedPeers(this.#context.ports, peers, this.#ending.signal, (address) => {
       this.peers.learn(address, "magnet", null, servers);
     });
     this.#openWebSeeds();
@@ -265,8 +265,9 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   async learnMetadata(session: PeerSession, bytes: Uint8Array): Promise<void> {
     if (this.#description !== null || this.#closing !== null) return;
     try {
-      const webSeeds = [...this.#extraWebSeeds];
-      const metainfo = await parseAnyInfo(bytes, { trackers: this.#extraTrackers.map((t) => [t]), webSeeds });
+      const { trackers, webSeeds } = this.named;
+      const outer = { trackers: [...trackers].map((url) => [url]), webSeeds: [...webSeeds] };
+      const metainfo = await parseAnyInfo(bytes, outer);
       if (!isLive(metainfo)) return this.#begin(metainfo);
       // A broadcast: another kind of swarm takes over and uses the addresses found here.
       this.fetcher.close();
@@ -364,7 +365,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   #openWebSeeds(): void {
     const { transfer } = this;
     if (transfer === null || this.#closing !== null) return;
-    this.#webSeeds.open(transfer, new Set([...transfer.metainfo.webSeeds, ...this.#extraWebSeeds]));
+    this.#webSeeds.open(transfer, new Set([...transfer.metainfo.webSeeds, ...this.named.webSeeds]));
   }
 
   needPeers(): void {

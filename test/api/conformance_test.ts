@@ -190,6 +190,7 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
     metadata: "=null",
     checking: "=null",
     trackers: [{ name: "string", peers: "integer", error: "string?" }],
+    unread: [] as never,
   }],
   ["get_tasks", "", { tasks: [TASK] }],
   ["get_log", "", { lines: [{ time: "integer", level: "|error|warn", message: "string", detail: "string" }] }],

@@ -147,7 +147,7 @@ test("50 dead magnets at once all fail at their deadline and leave nothing", asy
   }
 });
 
-test("get_torrent_progress says what a tracker answered instead of peers", async () => {
+test("get_torrent_progress says what a tracker answered instead of peers, and what of the magnet was not understood", async () => {
   const tracker = createServer((_request, response) => response.end("d14:failure reason17:unknown passkey 1e"));
   await new Promise<void>((resolve) => tracker.listen(0, "127.0.0.1", resolve));
   const { port } = tracker.address() as AddressInfo;
@@ -155,13 +155,14 @@ test("get_torrent_progress says what a tracker answered instead of peers", async
   const infohash = `${"0".repeat(39)}2`;
   try {
     const announce = `http://127.0.0.1:${port}/announce?passkey=secret`;
-    const magnet = `magnet:?xt=urn:btih:${infohash}&tr=${encodeURIComponent(announce)}`;
+    const magnet = `magnet:?xt=urn:btih:${infohash}&tr=${encodeURIComponent(announce)}&tr=31313131&x.pe=nowhere`;
     const starting = ask(served, "getfile", { magnet });
     const token = (await (await fetch(`${served.url}/server/api?method=get_api_access_token`)).json()).result.token;
     const query = new URLSearchParams({ method: "get_torrent_progress", infohash, token });
-    const trackers = async () => (await (await fetch(`${served.url}/server/api?${query}`)).json()).result.trackers;
-    await until("the tracker refused", async () => (await trackers())[0]?.error != null);
-    const [{ name, peers, error }] = await trackers();
+    const progress = async () => (await (await fetch(`${served.url}/server/api?${query}`)).json()).result;
+    await until("the tracker refused", async () => (await progress()).trackers[0]?.error != null);
+    const { trackers: [{ name, peers, error }], unread } = await progress();
+    assertEquals(unread, ["tr=31313131", "x.pe=nowhere"]);
     assertEquals([peers, error], [0, "unknown passkey 1"]);
     assert(!name.includes("secret"), name);
     await starting;

@@ -52,6 +52,8 @@ export interface TorrentProgress {
   readonly checking: { readonly done: number; readonly total: number } | null;
   /** Its trackers, without what is secret in their addresses; `error`: what the last answer was instead of peers. */
   readonly trackers: readonly { readonly name: string; readonly peers: number; readonly error: string | null }[];
+  /** Fields of its magnet links that hold no usable address, `tr=…`. */
+  readonly unread: readonly string[];
 }
 
 /** The engine's settings and current figures. Bytes. */

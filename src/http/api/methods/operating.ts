@@ -69,7 +69,7 @@ export const OPERATING_METHODS: readonly Method[] = [
   defineMethod({
     name: "get_torrent_progress",
     summary:
-      "What a torrent does before it plays: who is known and connected, its description, the check of what is on the disk, what its trackers answered.",
+      "What a torrent does before it plays: who is known and connected, its description, the check of what is on the disk, what its trackers answered, what its magnet link held that could not be used.",
     public: false,
     remote: true,
     params: z.object({ infohash: INFOHASH.describe("Of the torrent") }),
@@ -87,6 +87,7 @@ export const OPERATING_METHODS: readonly Method[] = [
         peers: z.int(),
         error: z.string().nullable().describe("What it answered instead of peers, or why it did not"),
       })).describe("At most 20"),
+      unread: z.array(z.string()).describe("Fields of its magnet link without a usable address (tr=…), at most 20"),
     }),
     handle({ infohash }, { parts }) {
       const progress = parts.operating.progress(infohash);
@@ -99,6 +100,7 @@ export const OPERATING_METHODS: readonly Method[] = [
         metadata: metadata && { received: metadata.receivedBytes, total: metadata.totalBytes },
         checking: progress?.checking ?? null,
         trackers: (progress?.trackers ?? []).map(({ name, peers, error }) => ({ name, peers, error })),
+        unread: [...progress?.unread ?? []],
       };
     },
   }),

@@ -1,0 +1,25 @@
+/** What the magnets of one torrent named that its metadata (BEP 9) does not hold. */
+import { MAX_URLS } from "../metainfo/limits.ts";
+import type { Magnet } from "../metainfo/types.ts";
+
+/** Fields without a usable address that are kept: enough to see what is wrong with a link. */
+const MAX_UNREAD = 20;
+
+/** What all magnets of the torrent named so far. */
+export class MagnetFacts {
+  readonly trackers = new Set<string>();
+  readonly webSeeds = new Set<string>();
+  /** Fields that hold no usable address, `tr=…`. */
+  readonly unread = new Set<string>();
+
+  /** Adds what `magnet` names. */
+  learn({ trackers, webSeeds, unread = [] }: Magnet): void {
+    addUpTo(MAX_URLS, this.trackers, trackers);
+    addUpTo(MAX_URLS, this.webSeeds, webSeeds);
+    addUpTo(MAX_UNREAD, this.unread, unread);
+  }
+}
+
+function addUpTo(most: number, known: Set<string>, values: readonly string[]): void {
+  for (const value of values) if (known.size < most) known.add(value);
+}
