@@ -35,6 +35,7 @@ export async function fetchTransportFile(
   url: string,
   allowPrivate: boolean,
   signal: AbortSignal,
+  maxBytes = MAX_TRANSPORT_FILE_BYTES,
 ): Promise<FetchedTransportFile> {
   const late = deadline(
     ports.clock,
@@ -43,7 +44,7 @@ export async function fetchTransportFile(
     () => new MillraceError("timeout", "the transport file did not come in time"),
   );
   try {
-    const options = { maxBytes: MAX_TRANSPORT_FILE_BYTES, timeoutMs: TIMEOUT_MS, allowPrivate, magnets: true };
+    const options = { maxBytes, timeoutMs: TIMEOUT_MS, allowPrivate, magnets: true };
     const opened = await guardedOpen(ports, url, options, late.signal);
     const { isPublic, magnet } = opened;
     if (magnet !== undefined) return { magnet, isPublic };
@@ -59,8 +60,7 @@ export async function fetchTransportFile(
       kind = classifyBody(start, "", path);
     }
     if (kind === "transport_file") {
-      const limit = MAX_TRANSPORT_FILE_BYTES;
-      return { bytes: await readBounded(head.stream(), limit, () => tooLarge(limit)), isPublic };
+      return { bytes: await readBounded(head.stream(), maxBytes, () => tooLarge(maxBytes)), isPublic };
     }
     await head.cancel();
     if (kind === "media" || kind === "m3u") throw comesByHttp();

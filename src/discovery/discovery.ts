@@ -6,7 +6,7 @@ import { canonicalHost, isPublicHost } from "./addresses.ts";
 import type { AnnounceAnswer, Announcer } from "./announce.ts";
 import { DhtNode, type DhtNodeOptions } from "./dht-node.ts";
 import { resolvePeer } from "./peer-names.ts";
-import { torrentFetch } from "./torrent-fetch.ts";
+import { torrentFetches } from "./torrent-fetch.ts";
 import { announceHttp } from "./http-tracker.ts";
 import { LocalDiscovery, type LsdOptions } from "./lsd.ts";
 import { type SharedSources, SwarmDiscovery } from "./session.ts";
@@ -107,9 +107,8 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
     if (/^https?:\/\//i.test(url) && URL.canParse(url)) {
       return (announce, signal, late) => {
         const holder = toHex(announce.infohash);
-        const guarded = torrentFetch(publicFetch, ports.network, holder);
-        const fetch = scope() === "any" ? torrentFetch(ports.fetch, ports.network, holder) : guarded;
-        const context = { fetch, publicFetch: guarded, clock: ports.clock, userAgent: options.userAgent };
+        const fetches = torrentFetches({ ports, publicFetch }, holder, scope() === "any");
+        const context = { ...fetches, clock: ports.clock, userAgent: options.userAgent };
         return announceHttp(context, url, announce, signal).then(async (answer) => {
           const found = await withAddress(ports, url, answer, signal);
           void namedPeers(ports, answer, holder, signal, async (peers) => {

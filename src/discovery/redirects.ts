@@ -9,7 +9,7 @@ import { isLocalName } from "./addresses.ts";
 const MAX_REDIRECTS = 5;
 
 /** A `fetch` that refuses every address, for engines that were given no `fetch` for the public network. */
-export function refuseAll(): Promise<Response> {
+export function refuseAll(): Promise<never> {
   return Promise.reject(new MillraceError("denied", "requests to servers named by remote callers are disabled"));
 }
 

@@ -1,9 +1,11 @@
 /** Everything that talks to peers: discovery, the swarms of torrents and of broadcasts, and the router's port. */
+import { fetchTransportFile } from "../content/fetch-transport-file.ts";
 import { createPublicFetch } from "../content/public-fetch.ts";
 import type { TransportCache } from "../content/transport-cache.ts";
 import { DHT_ROUTERS } from "../discovery/dht-routers.ts";
 import { createDiscovery } from "../discovery/discovery.ts";
 import type { Discovery } from "../discovery/types.ts";
+import { MillraceError } from "../errors.ts";
 import { RecordRefresh } from "../live/broadcast/record-refresh.ts";
 import { LiveSwarmManager } from "../live/swarm/live-swarms.ts";
 import { TrafficTotals } from "../metrics/traffic-totals.ts";
@@ -63,6 +65,11 @@ export async function openSwarms(
     cache,
     discovery,
     publicFetch,
+    transportFileFetch: async (url, scope, maxBytes, signal) => {
+      const fetched = await fetchTransportFile(ports, url, scope === "any", signal, maxBytes);
+      if ("bytes" in fetched) return fetched;
+      throw new MillraceError("bad_transport_file", "the address leads to another magnet link");
+    },
     peerId,
     peerHost,
     peerPort,

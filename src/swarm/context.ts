@@ -11,6 +11,7 @@ import type { DialRule } from "./dial-rule.ts";
 import type { DialSlots } from "./dial-slots.ts";
 import type { MetadataBudget } from "./metadata-fetch.ts";
 import type { Reachability } from "./reachability.ts";
+import type { TransportFileFetch } from "./transport-sources.ts";
 import type { UtpEndpoint } from "../utp/utp-endpoint.ts";
 import type { TokenBucket } from "./token-bucket.ts";
 import type { SchedulerFactory } from "./transfer.ts";
@@ -22,6 +23,8 @@ export interface SwarmContext {
   readonly discovery: Discovery | null;
   /** Fetches from web seeds of the scope "public", and follows redirects of the others. */
   readonly publicFetch: typeof fetch;
+  /** For the sources of magnets. */
+  readonly transportFileFetch: TransportFileFetch;
   readonly peerId: Uint8Array;
   readonly encryption: EncryptionMode;
   readonly pex: boolean;

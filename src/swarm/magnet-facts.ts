@@ -1,4 +1,5 @@
 /** What the magnets of one torrent named that its metadata (BEP 9) does not hold. */
+import { type AnyMetainfo, parseAnyInfo } from "../metainfo/live.ts";
 import { MAX_URLS } from "../metainfo/limits.ts";
 import type { Magnet } from "../metainfo/types.ts";
 
@@ -17,6 +18,12 @@ export class MagnetFacts {
     addUpTo(MAX_URLS, this.trackers, trackers);
     addUpTo(MAX_URLS, this.webSeeds, webSeeds);
     addUpTo(MAX_UNREAD, this.unread, unread);
+  }
+
+  /** Reads a bencoded `info`, with what the magnets named beside it. Rejects as `parseAnyInfo`. */
+  async describe(infoBytes: Uint8Array): Promise<AnyMetainfo> {
+    const trackers = [...this.trackers].map((url) => [url]);
+    return await parseAnyInfo(infoBytes, { trackers, webSeeds: [...this.webSeeds] });
   }
 }
 

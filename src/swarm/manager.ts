@@ -19,6 +19,7 @@ import { MetadataBudget } from "./metadata-fetch.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import { Reachability } from "./reachability.ts";
 import { TokenBucket } from "./token-bucket.ts";
+import type { TransportFileFetch } from "./transport-sources.ts";
 import { TorrentSwarm } from "./torrent-swarm.ts";
 import type { Swarm, SwarmManager, SwarmTarget } from "./types.ts";
 
@@ -43,6 +44,8 @@ export interface SwarmManagerOptions {
   readonly discovery?: Discovery | null;
   /** As in `DiscoveryOptions`, for web seeds. */
   readonly publicFetch?: typeof fetch;
+  /** Default: refuses all. */
+  readonly transportFileFetch?: TransportFileFetch;
   /** Shared with other users that ask how near an address is. Default: a new one. */
   readonly surroundings?: Surroundings;
   /** 20 bytes (see `createPeerId`). */
@@ -104,6 +107,7 @@ export class TorrentSwarmManager implements SwarmManager {
       cache: this.#orderedCache(options.cache),
       discovery: options.discovery ?? null,
       publicFetch: options.publicFetch ?? refuseAll,
+      transportFileFetch: options.transportFileFetch ?? refuseAll,
       peerId: options.peerId,
       encryption: options.encryption ?? "accept",
       pex: options.pex ?? true,

@@ -2,10 +2,9 @@
 import { deferred } from "../bytes/deferred.ts";
 import { withSignal } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
-import { trackerTrouble } from "../discovery/types.ts";
 import type { SocketAddress } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
-import { type AnyMetainfo, isLive, parseAnyInfo } from "../metainfo/live.ts";
+import { type AnyMetainfo, isLive, type LiveMetainfo } from "../metainfo/live.ts";
 import type { Metainfo } from "../metainfo/types.ts";
 import { announceState, Announcing } from "./announcing.ts";
 import { Completion } from "./completion.ts";
@@ -14,15 +13,17 @@ import { pieceBytes } from "./layout.ts";
 import type { LeasedSwarm } from "./leases.ts";
 import { MagnetFacts } from "./magnet-facts.ts";
 import { MetadataFetch } from "./metadata-fetch.ts";
-import { torrentFetch } from "../discovery/torrent-fetch.ts";
+import { torrentFetches } from "../discovery/torrent-fetch.ts";
 import { learnNamedPeers, namedDhtNodes } from "./named-peers.ts";
 import type { PeerSession, Torrent } from "./peer-session.ts";
 import { Peers } from "./peers.ts";
 import { type SwarmPicture, swarmPicture } from "./picture.ts";
 import { TorrentReader } from "./reader.ts";
+import { swarmStatus } from "./status.ts";
 import { SharedReads } from "./shared-reads.ts";
 import { TorrentSources } from "./torrent-sources.ts";
 import { Transfer } from "./transfer.ts";
+import { TransportSources } from "./transport-sources.ts";
 import type { ReaderOptions, Swarm, SwarmReader, SwarmStatus, SwarmTarget } from "./types.ts";
 import { UploadCache } from "./upload-cache.ts";
 import { WebSeeds, WebSeedScopes } from "./web-seeds.ts";
@@ -47,6 +48,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   readonly #context: SwarmContext;
   readonly fetcher: MetadataFetch<PeerSession>;
   readonly peers: Peers;
+  readonly #transportSources: TransportSources;
   readonly #discovery: Announcing;
   #store: PieceStore | null = null;
   readonly #webSeeds: WebSeeds;
@@ -73,17 +75,22 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.#context = context;
     this.infohash = named.infohash;
     this.infohashHex = named.infohashHex;
-    this.#started.promise.catch(() => {});
+    void this.#started.promise.catch(() => {}).then(() => this.#transportSources.close());
     this.peers = new Peers(context, this);
     this.fetcher = new MetadataFetch(context.ports.clock, context.metadataBudget, this.peers);
+    this.#transportSources = new TransportSources({
+      infohashHex: this.infohashHex,
+      ports: context.ports,
+      budget: context.metadataBudget,
+      fetch: context.transportFileFetch,
+      found: (metainfo, servers) => {
+        if (isLive(metainfo)) this.#giveWay(metainfo);
+        else this.learn({ metainfo, servers, withoutPeers: !this.#isPeering });
+      },
+    });
     this.#webSeeds = new WebSeeds({
       clock: context.ports.clock,
-      fetchesFor: (url) => {
-        const [any, publicFetch] = [context.ports.fetch, context.publicFetch].map((fetch) =>
-          torrentFetch(fetch, context.ports.network, this.infohashHex)
-        ) as [typeof fetch, typeof fetch];
-        return { fetch: this.#webSeedScopes.isAny(url) ? any : publicFetch, publicFetch };
-      },
+      fetchesFor: (url) => torrentFetches(context, this.infohashHex, this.#webSeedScopes.isAny(url)),
       downloadBucket: context.downloadBucket,
       downloaded: (bytes) => this.peers.downloadRate.add(bytes, context.ports.clock.monotonic()),
       log: context.ports.log,
@@ -145,6 +152,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     learnNamedPeers(this.#context.ports, peers, this.#ending.signal, (address) => {
       this.peers.learn(address, "magnet", null, servers);
     });
+    if (this.#description === null) this.#transportSources.add(magnet.sources ?? [], servers, withoutPeers);
     this.#openWebSeeds();
   }
 
@@ -217,27 +225,14 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   }
 
   status(): SwarmStatus {
-    const now = this.#context.ports.clock.monotonic();
-    const sources = this.#discovery.status();
-    return {
-      peers: this.peers.memberCount,
-      downloadBytesPerSecond: Math.round(this.peers.downloadRate.rate(now)),
-      uploadBytesPerSecond: Math.round(this.peers.uploadRate.rate(now)),
-      downloadedBytes: this.transfer?.downloadedBytes ?? 0,
-      uploadedBytes: this.peers.uploadRate.totalBytes,
-      wastedBytes: this.transfer?.wastedBytes ?? 0,
-      failedPieces: this.transfer?.failedPieces ?? 0,
-      havePieces: this.transfer?.bank.have.count ?? 0,
-      sources,
-      message: this.#trouble ?? trackerTrouble(sources),
-    };
+    const { transfer, peers } = this;
+    const state = { transfer, peers, sources: this.#discovery.status(), trouble: this.#trouble };
+    return swarmStatus(state, this.#context.ports.clock.monotonic());
   }
 
   picture(fileIndex: number): SwarmPicture {
     const { transfer, fetcher, peers: { sessions } } = this;
-    const readers = this.#readers;
-    const store = this.#store;
-    const state = { transfer, readers, store, fetcher, sessions };
+    const state = { transfer, readers: this.#readers, store: this.#store, fetcher, sessions };
     return swarmPicture(state, fileIndex, this.#context.ports.clock.monotonic());
   }
 
@@ -257,22 +252,17 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.peers.close();
     this.transfer?.close(error);
     this.uploads?.clear();
-    const fields = { infohash: this.infohashHex };
-    const log = (error: unknown) => this.#context.ports.log.log("warn", "leaving a swarm failed", { ...fields, error });
+    const log = (error: unknown) =>
+      this.#context.ports.log.log("warn", "leaving a swarm failed", { infohash: this.infohashHex, error });
     await Promise.all([this.#store?.close().catch(log), discovery.catch(log)]);
   }
 
   async learnMetadata(session: PeerSession, bytes: Uint8Array): Promise<void> {
     if (this.#description !== null || this.#closing !== null) return;
     try {
-      const { trackers, webSeeds } = this.named;
-      const outer = { trackers: [...trackers].map((url) => [url]), webSeeds: [...webSeeds] };
-      const metainfo = await parseAnyInfo(bytes, outer);
-      if (!isLive(metainfo)) return this.#begin(metainfo);
-      // A broadcast: another kind of swarm takes over and uses the addresses found here.
-      this.fetcher.close();
-      this.peers.close();
-      this.#started.resolve(metainfo);
+      const metainfo = await this.named.describe(bytes);
+      if (isLive(metainfo)) this.#giveWay(metainfo);
+      else this.#begin(metainfo);
     } catch (error) {
       // The bytes match the infohash, so no other peer can have better ones.
       const reason = error instanceof MillraceError
@@ -282,6 +272,13 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
       this.#started.reject(reason);
       session.drop(reason);
     }
+  }
+
+  /** A broadcast: another kind of swarm takes over and uses the addresses found here. */
+  #giveWay(metainfo: LiveMetainfo): void {
+    this.fetcher.close();
+    this.peers.close();
+    this.#started.resolve(metainfo);
   }
 
   #begin(metainfo: Metainfo): void {
