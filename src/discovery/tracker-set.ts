@@ -10,8 +10,14 @@ import type { Announcer } from "./announce.ts";
 import { type TierContext, TrackerTier } from "./tracker-tier.ts";
 import { allowServer, type DiscoverySourceStatus, type ServerScope } from "./types.ts";
 
-/** Trackers per swarm; further ones are ignored. Real torrents name up to 40. */
-const MAX_TRACKERS = 64;
+/** Trackers per swarm; further ones are ignored. */
+const MAX_TRACKERS = 256;
+
+/** Trackers in use at a time: real torrents name up to 40. The others wait until some of these prove dead. */
+const MAX_IN_USE = 64;
+
+/** A tier that gave its place to another one gets one again after this, ms, at the earliest. */
+const REST_MS = 5 * 60_000;
 
 /** Longest tracker URL: passkeys are below 100 characters. */
 const MAX_URL_CHARS = 2_048;
@@ -22,8 +28,8 @@ export const STOP_DEADLINE_MS = 1_500;
 /** Makes the announcer of a tracker URL, which calls `scope` each time; null when its scheme is not supported. */
 export type AnnouncerFactory = (url: string, scope: () => ServerScope) => Announcer | null;
 
-/** Dependencies of a set; it passes them to its tiers, with `isCovered` added. */
-export interface TrackerSetContext extends Omit<TierContext, "isCovered"> {
+/** Dependencies of a set; it passes them to its tiers, with what these ask of the set added. */
+export interface TrackerSetContext extends Omit<TierContext, "isCovered" | "onFailed"> {
   readonly clock: Clock;
   readonly createAnnouncer: AnnouncerFactory;
 }
@@ -32,6 +38,8 @@ interface Entry {
   readonly tier: TrackerTier;
   /** Named in the user's options, not by the torrent. */
   readonly extra: boolean;
+  /** Monotonic ms from which it may be started, while it waits. */
+  waitsUntilMs: number;
 }
 
 /** The trackers of one swarm, in tiers. */
@@ -40,12 +48,19 @@ export class TrackerSet {
   readonly #tierContext: TierContext;
   readonly #known = new Map<string, ServerScope>();
   readonly #ignored: DiscoverySourceStatus[] = [];
+  /** In use. */
   #entries: Entry[] = [];
+  /** The next one comes first. */
+  #waiting: Entry[] = [];
   #closed = false;
 
   constructor(context: TrackerSetContext) {
     this.#context = context;
-    this.#tierContext = { ...context, isCovered: (tier) => this.#isCovered(tier) };
+    this.#tierContext = {
+      ...context,
+      isCovered: (tier) => this.#isCovered(tier),
+      onFailed: (tier) => this.#replace(tier),
+    };
   }
 
   /** Adds tiers and starts them; known trackers are left out. `extra` ones are dropped if the torrent proves private. */
@@ -57,12 +72,18 @@ export class TrackerSet {
     const widens = scope === "any" && tiers.flat().some((url) => this.#known.get(url.trim()) === "public");
     for (const urls of tiers) {
       const trackers = shuffled(urls, this.#context.random).flatMap((url) => this.#admit(url, scope));
-      if (trackers.length === 0) continue;
-      const tier = new TrackerTier(this.#tierContext, trackers);
-      this.#entries.push({ tier, extra });
-      tier.start();
+      const room = this.#room;
+      const parts = [trackers.slice(0, room), ...trackers.slice(room).map((tracker) => [tracker])];
+      for (const part of parts) {
+        if (part.length > 0) {
+          this.#waiting.push({ tier: new TrackerTier(this.#tierContext, part), extra, waitsUntilMs: 0 });
+        }
+      }
+      this.#startWaiting();
     }
-    if (widens) { for (const { tier } of this.#entries) tier.retry(); }
+    if (!widens) return;
+    for (const entry of this.#waiting) entry.waitsUntilMs = 0;
+    for (const { tier } of this.#entries) tier.retry();
   }
 
   needPeers(isUrgent = false): void {
@@ -77,11 +98,13 @@ export class TrackerSet {
   dropExtra(): void {
     const dropped = this.#entries.filter((entry) => entry.extra);
     this.#entries = this.#entries.filter((entry) => !entry.extra);
+    this.#waiting = this.#waiting.filter((entry) => !entry.extra);
     void this.#stop(dropped);
+    this.#startWaiting();
   }
 
   status(): DiscoverySourceStatus[] {
-    return [...this.#entries.flatMap(({ tier }) => tier.status()), ...this.#ignored];
+    return [...[...this.#entries, ...this.#waiting].flatMap(({ tier }) => tier.status()), ...this.#ignored];
   }
 
   /** Sends `stopped`; resolves within 1.5 s. */
@@ -96,6 +119,36 @@ export class TrackerSet {
     const all = Promise.all(entries.map(({ tier }) => tier.close(limit.signal)));
     await withSignal(all, limit.signal).catch(() => {});
     limit.cancel();
+  }
+
+  /** How many more trackers may be in use. */
+  get #room(): number {
+    return this.#entries.reduce((room, { tier }) => room - tier.size, MAX_IN_USE);
+  }
+
+  /** Starts what may be started and fits. */
+  #startWaiting(): void {
+    const nowMs = this.#context.clock.monotonic();
+    for (const entry of [...this.#waiting]) {
+      if (entry.waitsUntilMs > nowMs || entry.tier.size > this.#room) continue;
+      this.#waiting.splice(this.#waiting.indexOf(entry), 1);
+      this.#entries.push(entry);
+      entry.tier.start();
+    }
+  }
+
+  /** A tier failed: if it never answered, and no other gives peers, its place goes to one that waits. */
+  #replace(tier: TrackerTier): void {
+    const entry = this.#entries.find((one) => one.tier === tier);
+    const nowMs = this.#context.clock.monotonic();
+    if (entry === undefined || tier.hasAnswered || this.#entries.some((one) => one.tier.givesPeers)) return;
+    const room = this.#room + tier.size;
+    if (!this.#waiting.some((one) => one.waitsUntilMs <= nowMs && one.tier.size <= room)) return;
+    tier.rest();
+    this.#entries.splice(this.#entries.indexOf(entry), 1);
+    this.#startWaiting();
+    entry.waitsUntilMs = nowMs + REST_MS;
+    this.#waiting.push(entry);
   }
 
   #admit(text: string, scope: ServerScope): { name: string; announce: Announcer }[] {

@@ -37,6 +37,8 @@ export interface TierContext {
   onPeers(peers: readonly SocketAddress[], from: string | null): void;
   /** True while an earlier tier gives peers, so that this one may rest (BEP 12: later tiers are backups). */
   isCovered(tier: TrackerTier): boolean;
+  /** None of its trackers responded, and its next try is set. */
+  onFailed(tier: TrackerTier): void;
 }
 
 /** One tracker of a tier. */
@@ -103,8 +105,25 @@ export class TrackerTier {
     return this.#answered && this.#failures === 0 && this.#lastPeers > 0;
   }
 
+  /** One of its trackers responded once. */
+  get hasAnswered(): boolean {
+    return this.#answered;
+  }
+
+  /** Number of its trackers. */
+  get size(): number {
+    return this.#trackers.length;
+  }
+
   start(): void {
     void this.#run();
+  }
+
+  /** Asks no more until `start`. */
+  rest(): void {
+    this.#timer?.cancel();
+    this.#runAgain = this.#retryIfFailed = false;
+    this.#nextMs = Infinity;
   }
 
   /**
@@ -229,9 +248,12 @@ export class TrackerTier {
     this.#intervalMs = backoffMs(this.#failures, random);
     const blockedMs = Math.min(...this.#trackers.map((tracker) => tracker.notBeforeMs));
     // Every tracker refused forever (BEP 31): none is left to ask.
-    if (blockedMs === Infinity) return void (this.#nextMs = this.#earliestMs = Infinity);
-    this.#earliestMs = Math.max(blockedMs, clock.monotonic() + Math.min(this.#intervalMs, FAILING_MIN_INTERVAL_MS));
-    this.#schedule(Math.max(blockedMs, clock.monotonic() + this.#intervalMs));
+    if (blockedMs === Infinity) this.#nextMs = this.#earliestMs = Infinity;
+    else {
+      this.#earliestMs = Math.max(blockedMs, clock.monotonic() + Math.min(this.#intervalMs, FAILING_MIN_INTERVAL_MS));
+      this.#schedule(Math.max(blockedMs, clock.monotonic() + this.#intervalMs));
+    }
+    this.#context.onFailed(this);
   }
 
   /** BEP 12: a tracker that responds moves to the front of its tier. */

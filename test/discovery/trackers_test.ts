@@ -273,7 +273,7 @@ test("TrackerSet.add() ignores known, unsupported and excess trackers, with a st
   assert(set.status()[1]!.lastError?.includes("udp"));
   set.add(Object.keys(behaviours).map((url) => [url]));
   await clock.advanceAsync(0);
-  assertEquals(calls.length, 63);
+  assertEquals(calls.length, 64);
   await set.close();
 });
 
@@ -346,5 +346,43 @@ test("TrackerSet logs a refusal once per tracker and reason, without what looks 
     line("http://a.example:1", "unregistered torrent"),
   ]);
   assertEquals([asked > 5, told.length], [true, 6]);
+  await shut();
+});
+
+test("TrackerSet.add() asks 64 trackers, and others as these prove dead, until one gives peers", async () => {
+  const urls = Array.from({ length: 300 }, (_, i) => `t${i}`);
+  const quick = Object.fromEntries(urls.map((url) => [url, fails]));
+  const { set, clock, calls, shut } = setUp({
+    ...quick,
+    t0: hangs,
+    t1: () => Promise.resolve(answer({ peers: [] })),
+    t199: works,
+  });
+  set.add(urls.slice(0, 100).map((url) => [url]));
+  set.add([urls.slice(100)]);
+  assertEquals([calls.length, set.status().length], [64, 256]);
+  await clock.advanceAsync(0);
+  const asked = calls.splice(0).map(({ url }) => url);
+  // Those in use when one gave peers are asked, too.
+  assertEquals(asked.slice(0, 200), urls.slice(0, 200));
+  assert(asked.length < 200 + 64, `${asked.length}`);
+  // Nobody takes the place of the others any more.
+  await clock.advanceAsync(30 * MINUTE);
+  assertEquals(new Set(calls.map(({ url }) => url)).size <= 64, true);
+  assertEquals(set.status().filter(({ peers }) => peers > 0).length, 1);
+  await shut();
+});
+
+test("TrackerSet asks those that gave their place again after 5 min, and never more often than that", async () => {
+  const urls = Array.from({ length: 100 }, (_, i) => `t${i}`);
+  const { set, clock, calls, shut } = setUp(Object.fromEntries(urls.map((url) => [url, fails])));
+  set.add(urls.map((url) => [url]));
+  await clock.advanceAsync(0);
+  assertEquals(new Set(calls.map(({ url }) => url)).size, 100);
+  await clock.advanceAsync(60 * MINUTE);
+  for (const url of urls) {
+    const count = calls.filter((call) => call.url === url).length;
+    assert(count >= 3 && count <= 16, `${url} ${count}`);
+  }
   await shut();
 });
