@@ -101,6 +101,10 @@ await timed(
 await timed("playlist_get, everything", () => drained(playlist.json()));
 await timed("playlist_get, a page in the middle", () => drained(playlist.json({ offset: entries / 2, limit: 50 })));
 await timed("search, first page", () => lists.search(search));
+const byChannel = { ...search, query: "channel", pageSize: 100, groupByChannels: true };
+await timed("search by channel, first page", () => lists.search(byChannel));
+await timed("search by channel, second page", () => lists.search({ ...byChannel, page: 1 }));
+await timed("categories", () => playlist.categories());
 await timed("export", () => drained(lists.export(request)));
 await timed("delete everything", () => playlist.clear());
 const id = await lists.addExternal(

@@ -128,6 +128,20 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
   ],
   // Unknown of lists that are here already; their next update shows it.
   ["ALTER TABLE external_playlists ADD COLUMN from_public INTEGER NOT NULL DEFAULT 0"],
+  [
+    // What was found out about the items holds until this changes. `deleteItems` counts deletions, because a trigger on
+    // deletion keeps SQLite from emptying the table at once.
+    "CREATE TABLE playlist_version (version INTEGER NOT NULL)",
+    "INSERT INTO playlist_version VALUES (0)",
+    ...["INSERT", "UPDATE"].map((change) =>
+      `CREATE TRIGGER playlist_version_${change.toLowerCase()} AFTER ${change} ON playlist_items BEGIN
+        UPDATE playlist_version SET version = version + 1;
+      END`
+    ),
+    // The numbers that lists gave to channels; see `ChannelNumbers`.
+    `CREATE INDEX playlist_items_by_number ON playlist_items (imported ->> '$.attributes."tvg-chno"')
+      WHERE imported ->> '$.attributes."tvg-chno"' IS NOT NULL AND is_deleted = 0 AND enabled = 1`,
+  ],
 ];
 
 /** Version of a database that another program made. */

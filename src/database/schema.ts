@@ -173,5 +173,7 @@ export interface Schema {
   sign_ins: SignInsTable;
   positions: PositionsTable;
   item_checks: ItemChecksTable;
+  /** One row, whose number grows with every change of `playlist_items`. */
+  playlist_version: { version: number };
   schema_version: { version: number };
 }

@@ -45,7 +45,7 @@ export function openLibrary(
   return {
     playlist: new Playlist(store, clock),
     channels: new Channels(store),
-    catalogue: new Catalogue(store, clock),
+    catalogue: new Catalogue(store),
     lists,
     checks: new ItemChecks({ store, clock, log, tasks: lists.tasks, probe }),
     positions: new Positions(store, clock),

@@ -1,15 +1,30 @@
 /** The items of one channel, which replace each other when one does not play. */
+import { sql } from "kysely";
+import { nextTurn } from "../bytes/turn.ts";
 import type { Store } from "../database/store.ts";
-import { ChannelNumbers } from "./channel-numbers.ts";
+import { itemWithNumber, NUMBER_COLUMNS, type NumberedRow, numberOf } from "./channel-numbers.ts";
 import { selectorOf } from "./export.ts";
+import { among, listed } from "./listing.ts";
+import { type Db, libraryVersion, matchesOf } from "./matches.ts";
 import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
 
 /** Most items of one channel that are tried: more working sources than any list has for a channel. */
 const MAX_MEMBERS = 16;
+/** Items of one channel among which they are chosen, oldest first. */
+const MAX_LOOKED_AT = 2000;
+/** Channels of a lineup read in one statement. */
+const READ_AT_ONCE = 250;
 /** Channels of one lineup: ten times what television servers take. */
 const MAX_CHANNELS = 5000;
 /** Channels whose last played item is remembered. */
 const MAX_REMEMBERED = 1000;
+
+/** An entry of the lineup. */
+export interface LineupEntry {
+  /** Number of the channel. */
+  readonly number: string;
+  readonly title: string;
+}
 
 /** An item that this engine can play. */
 export interface ChannelMember {
@@ -30,6 +45,7 @@ export class Channels {
   readonly #store: Store;
   /** By media group; the one that was used longest ago is first. */
   readonly #lastPlayed = new Map<string, number>();
+  #lineup: { readonly version: number; readonly entries: Promise<readonly LineupEntry[]> } | null = null;
 
   constructor(store: Store) {
     this.#store = store;
@@ -46,6 +62,10 @@ export class Channels {
       .where("id", "=", name.item).where("is_deleted", "=", 0).executeTakeFirst())?.media_group;
     if (group === undefined) return [];
     const last = this.#lastPlayed.get(group) ?? -1;
+    // A list may name all its 100,000 items alike: only the oldest are looked at, besides the two that come first anyway.
+    const { rows: some } = await sql<{ ids: string }>`SELECT json_group_array(id) AS ids FROM (
+      SELECT id FROM playlist_items WHERE media_group = ${group} ORDER BY id LIMIT ${MAX_LOOKED_AT})`.execute(db);
+    const looked = sql<number>`(SELECT value FROM json_each(${some[0]!.ids}) UNION VALUES (${named ?? -1}), (${last}))`;
     const rows = await db.selectFrom("playlist_items").select([
       "id",
       "title",
@@ -54,7 +74,11 @@ export class Channels {
       "infohash",
       "media_group",
       MAY_NAME_PRIVATE.as("may_name_private"),
-    ]).where("media_group", "=", group).where("is_deleted", "=", 0).where("transport_type", "=", "bt")
+    ]).where("id", "in", looked).where("media_group", "=", group).where("is_deleted", "=", 0).where(
+      "transport_type",
+      "=",
+      "bt",
+    )
       // A disabled item plays only when it is the one that was named.
       .where((eb) => eb.or([eb("enabled", "=", 1), eb("id", "=", named ?? -1)]))
       .orderBy((eb) => eb("id", "=", named ?? -1), "desc")
@@ -68,21 +92,47 @@ export class Channels {
     });
   }
 
-  /** One entry per channel that this engine can play, named after its oldest enabled item; films are left out. */
-  async lineup(): Promise<{ readonly number: string; readonly title: string }[]> {
+  /**
+   * One entry per channel that this engine can play, named after its oldest enabled item; films are left out. Made once per
+   * change of the library.
+   */
+  async lineup(): Promise<readonly LineupEntry[]> {
     const db = await this.#store.read();
-    const numbers = await ChannelNumbers.load(db);
-    const rows = await db.selectFrom("playlist_items")
-      // SQLite takes the other columns from the row that has the minimum.
-      .select((eb) => [eb.fn.min("id").as("id"), "title", "url", "content_id", "infohash"])
-      .where("is_deleted", "=", 0).where("enabled", "=", 1).where("transport_type", "=", "bt").where("is_live", "!=", 0)
-      .groupBy("media_group").orderBy("id").limit(MAX_CHANNELS).execute();
-    return rows.filter((row) => selectorOf(row) !== null).map(({ id, title }) => ({ number: numbers.of(id), title }));
+    const version = await libraryVersion(db);
+    if (this.#lineup?.version === version) return await this.#lineup.entries;
+    const lineup = { version, entries: this.#readLineup(db) };
+    this.#lineup = lineup;
+    let isUnchanged = false;
+    try {
+      const entries = await lineup.entries;
+      isUnchanged = await libraryVersion(db) === version;
+      return entries;
+    } finally {
+      if (!isUnchanged && this.#lineup === lineup) this.#lineup = null;
+    }
+  }
+
+  async #readLineup(db: Db): Promise<readonly LineupEntry[]> {
+    const where = sql`playlist_items.is_deleted = 0 AND enabled = 1 AND transport_type = 'bt' AND is_live <> 0`;
+    const selection = { ...listed(false), where, perChannel: true, limit: MAX_CHANNELS };
+    const ids = await matchesOf(this.#store).of(db, selection);
+    const entries: LineupEntry[] = [];
+    for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
+      const { given_number, is_id_given } = NUMBER_COLUMNS;
+      const { rows } = await sql<LineupRow>`SELECT playlist_items.id, title, url, content_id, infohash,
+        ${given_number} AS given_number, ${is_id_given} AS is_id_given
+        FROM ${among(ids.subarray(at, at + READ_AT_ONCE))} WHERE ${where}`.execute(db);
+      for (const row of rows) {
+        if (selectorOf(row) !== null) entries.push({ number: await numberOf(db, row), title: row.title });
+      }
+      await nextTurn();
+    }
+    return entries;
   }
 
   /** The item with this channel number; null when there is none. */
   async itemOf(number: string): Promise<number | null> {
-    return (await ChannelNumbers.load(await this.#store.read())).itemOf(number);
+    return await itemWithNumber(await this.#store.read(), number);
   }
 
   /** Notes that `member` plays, so that it comes first in its channel next time. */
@@ -95,4 +145,11 @@ export class Channels {
       return;
     }
   }
+}
+
+interface LineupRow extends NumberedRow {
+  readonly title: string;
+  readonly url: string | null;
+  readonly content_id: string | null;
+  readonly infohash: string;
 }

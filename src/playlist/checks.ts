@@ -2,16 +2,20 @@
 import { sql } from "kysely";
 import { deadline } from "../bytes/deadline.ts";
 import { forEachLimited } from "../bytes/limited.ts";
+import { nextTurn } from "../bytes/turn.ts";
 import type { Store } from "../database/store.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, Logger } from "../ports.ts";
 import { selectorOf } from "./export.ts";
-import { filterSql, type ItemFilter } from "./listing.ts";
+import { among, isSelected, type ItemFilter, selectionOf } from "./listing.ts";
+import { matchesOf } from "./matches.ts";
 import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
 import type { TaskList, TaskProgress } from "./tasks.ts";
 
 /** Most items of one sweep: it takes three hours if every one of them is silent. */
 export const MAX_SWEPT = 1000;
+/** Items read in one statement while choosing them. */
+const READ_AT_ONCE = 1000;
 /** Contents whose result is kept; beyond that the oldest result is forgotten. */
 export const MAX_CHECKS = 100_000;
 /** Items checked at once: few, so that streams that play keep their peers and bandwidth. */
@@ -70,6 +74,8 @@ interface Row {
   readonly infohash: string;
   readonly url: string | null;
   readonly may_name_private: number;
+  /** 0: never. */
+  readonly checked_at: number;
 }
 
 /** Checks items of the playlist and remembers the results. */
@@ -126,7 +132,7 @@ export class ItemChecks {
   }
 
   async #run(request: SweepRequest, progress: TaskProgress): Promise<void> {
-    const rows = await this.#choose(request);
+    const rows = await this.#choose(request, progress.signal);
     progress.total = rows.length;
     await forEachLimited(rows, PARALLEL, async (row) => {
       const sign = await this.#look(row, progress.signal);
@@ -136,21 +142,31 @@ export class ItemChecks {
     });
   }
 
-  async #choose({ ids, ...filter }: SweepRequest): Promise<readonly Row[]> {
+  async #choose({ ids, ...filter }: SweepRequest, signal: AbortSignal): Promise<readonly Row[]> {
     const db = await this.#store.read();
-    const { from, where } = filterSql(filter);
-    const named = ids === undefined
-      ? sql`1`
-      : sql`playlist_items.id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`;
-    // Items with the same content are checked once; SQLite takes the other columns from the row that has the minimum.
-    const { rows } = await sql<
-      Row
-    >`SELECT min(playlist_items.id) AS id, playlist_items.hash, transport_type, content_id,
-        infohash, url, ${MAY_NAME_PRIVATE} AS may_name_private
-      FROM ${from} LEFT JOIN item_checks ON item_checks.hash = playlist_items.hash
-      WHERE ${where} AND ${named} GROUP BY playlist_items.hash
-      ORDER BY coalesce(checked_at, 0), min(playlist_items.id) LIMIT ${MAX_SWEPT}`.execute(db);
-    return rows;
+    const from = ids === undefined
+      ? await matchesOf(this.#store).of(db, selectionOf(filter))
+      : Float64Array.from(new Set(ids)).sort();
+    // By content: items that share one are checked once, by the oldest.
+    let chosen = new Map<string, Row>();
+    let neverChecked = 0;
+    for (let at = 0; at < from.length && neverChecked < MAX_SWEPT; at += READ_AT_ONCE) {
+      const { rows } = await sql<Row>`SELECT playlist_items.id, playlist_items.hash, transport_type, content_id,
+          infohash, url, ${MAY_NAME_PRIVATE} AS may_name_private, coalesce(checked_at, 0) AS checked_at
+        FROM ${among(from.subarray(at, at + READ_AT_ONCE))}
+        LEFT JOIN item_checks ON item_checks.hash = playlist_items.hash WHERE ${isSelected(filter)}`.execute(db);
+      for (const row of rows) {
+        if (chosen.has(row.hash)) continue;
+        chosen.set(row.hash, row);
+        if (row.checked_at === 0) neverChecked++;
+      }
+      chosen = new Map(
+        [...chosen].sort(([, a], [, b]) => a.checked_at - b.checked_at || a.id - b.id).slice(0, MAX_SWEPT),
+      );
+      await nextTurn();
+      if (signal.aborted) throw abortError(signal);
+    }
+    return [...chosen.values()];
   }
 
   async #look(row: Row, signal: AbortSignal): Promise<Sign> {

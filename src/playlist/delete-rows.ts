@@ -33,6 +33,7 @@ export async function deleteItems(
   matching: Matching,
   before?: (those: Matching) => Promise<unknown>,
 ): Promise<void> {
+  await trx.updateTable("playlist_version").set((eb) => ({ version: eb("version", "+", 1) })).execute();
   const kept = before === undefined ? await thoseThatStay(trx, matching) : null;
   if (kept !== null) return await emptyBut(trx, kept);
   const size = new StepSize(MIN_DELETED, MAX_DELETED);

@@ -3,14 +3,14 @@ import type { Kysely } from "kysely";
 import { nextTurn } from "../bytes/turn.ts";
 import type { Store } from "../database/store.ts";
 import type { PlaylistItemsTable, Schema } from "../database/schema.ts";
-import { ChannelNumbers } from "./channel-numbers.ts";
+import { NUMBER_COLUMNS, numberOf } from "./channel-numbers.ts";
 import type { ImportedEntry } from "./entry.ts";
 import type { M3uEntry, M3uHeader } from "./m3u/types.ts";
 import { writeM3u } from "./m3u/write.ts";
 import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
 
 /** Items held at once. */
-const PAGE_ITEMS = 500;
+const PAGE_ITEMS = 250;
 
 /** The items to export, and how to write their addresses. */
 export interface ExportRequest {
@@ -45,6 +45,10 @@ type Row =
   >
   & {
     readonly id: number;
+    readonly owner: string;
+    readonly enabled: number;
+    readonly given_number: string | null;
+    readonly is_id_given: number;
     readonly imported: string | null;
     /** 1: the caller that gave its address may name addresses in the private network. */
     readonly may_sign: number;
@@ -70,11 +74,14 @@ async function* exported(db: Kysely<Schema>, request: ExportRequest): AsyncGener
 
 async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenerator<M3uEntry> {
   const { owner, category } = request;
-  const numbers = await ChannelNumbers.load(db);
   for (let after = 0;;) {
     let query = db.selectFrom("playlist_items").select([
       MAY_NAME_PRIVATE.as("may_sign"),
+      NUMBER_COLUMNS.given_number.as("given_number"),
+      NUMBER_COLUMNS.is_id_given.as("is_id_given"),
       "id",
+      "owner",
+      "enabled",
       "title",
       "is_live",
       "category",
@@ -86,15 +93,17 @@ async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenera
       "infohash",
       "transport_type",
       "imported",
-    ]).where("is_deleted", "=", 0).where("enabled", "=", 1).where("id", ">", after).orderBy("id").limit(PAGE_ITEMS);
-    if (owner) query = query.where("owner", "in", ["", owner]);
+      // Items to leave out are read, too: SQLite would look for the next one as long as it takes.
+    ]).where("is_deleted", "=", 0).where("id", ">", after).orderBy("id").limit(PAGE_ITEMS);
     if (category !== undefined) query = query.where("category", "=", category);
     await nextTurn();
     const page = await query.execute();
-    const urls = await Promise.all(page.map((row) => playbackUrl(row, request)));
-    for (const [index, row] of page.entries()) {
+    const wanted = page.filter((row) => row.enabled === 1 && (!owner || row.owner === "" || row.owner === owner));
+    const urls = await Promise.all(wanted.map((row) => playbackUrl(row, request)));
+    for (const [index, row] of wanted.entries()) {
       const url = urls[index]!;
-      if (url !== null) yield entryOf(row, url, numbers, request);
+      // Films have no channel number.
+      if (url !== null) yield entryOf(row, url, row.is_live === 0 ? null : await numberOf(db, row), request);
     }
     const last = page[page.length - 1];
     if (last === undefined || page.length < PAGE_ITEMS) return;
@@ -130,7 +139,7 @@ export function selectorOf(
   return url === null ? null : ["url", url];
 }
 
-function entryOf(row: Row, url: string, numbers: ChannelNumbers, request: ExportRequest): M3uEntry {
+function entryOf(row: Row, url: string, number: string | null, request: ExportRequest): M3uEntry {
   const imported: ImportedEntry = row.imported === null
     ? { title: row.title, durationSeconds: -1, attributes: {}, group: "", directives: [] }
     : JSON.parse(row.imported);
@@ -141,8 +150,7 @@ function entryOf(row: Row, url: string, numbers: ChannelNumbers, request: Export
   set("tvg-id", row.tvg_id);
   set("tvg-name", row.tvg_name);
   set("tvg-logo", row.tvg_logo.startsWith("data:") ? request.logoUrl(row.id) : row.tvg_logo);
-  // Films have no channel number.
-  if (row.is_live !== 0) attributes["tvg-chno"] ??= numbers.of(row.id);
+  if (number !== null) attributes["tvg-chno"] ??= number;
   if (!attributes["group-title"] && imported.group === "") set("group-title", row.category ?? "");
   return { ...imported, title: row.title, attributes, url };
 }

@@ -3,11 +3,15 @@ import { sql } from "kysely";
 import { foldText, mediaGroup, normalizedName } from "../database/names.ts";
 import type { Store } from "../database/store.ts";
 import { hashIs } from "./identity.ts";
+import { isIndexed, titlesWith } from "./listing.ts";
 import { EDITED } from "./overlay.ts";
 import { IS_FROM_PUBLIC } from "./private-addresses.ts";
 
-/** Most items read whose title contains the name. */
+/** Most items read whose title contains the name, and most of those with a picture. */
+const MAX_NAMED = 5000;
 const MAX_CANDIDATES = 500;
+/** Most items of a channel read: a list may name all its items alike. */
+const MAX_MEMBERS = 5000;
 
 /** Names the item or channel whose icon is wanted. */
 export interface IconRequest {
@@ -57,16 +61,19 @@ export async function iconOf(
   // An id may also name an item in the trash, which shows pictures too.
   const { rows: [named] } = await sql<Row>`SELECT ${COLUMNS} FROM playlist_items WHERE ${hasPicture}
     AND (id = ${id} OR ${hashIs("hash", digest)} AND ${isListed} OR ${hashIs("hash_v2", digest)} AND ${isListed}
-      OR media_group IN (SELECT value FROM json_each(${JSON.stringify(groups)})) AND ${isListed})
+      OR id IN (SELECT member.id FROM playlist_items AS member
+        WHERE media_group IN (SELECT value FROM json_each(${JSON.stringify(groups)})) LIMIT ${MAX_MEMBERS})
+        AND ${isListed})
     ORDER BY id LIMIT 1`.execute(db);
   if (named !== undefined) return iconIn(named);
   // Channels with a `tvg-id` are grouped by it, not by name; find their names through the index of titles.
   const text = foldText(commonName).trim();
-  if ([...text].length < 3) return null;
+  if (!isIndexed(text)) return null;
+  const { candidates, key } = titlesWith(text);
   const { rows } = await sql<Row>`SELECT ${COLUMNS}
-    FROM playlist_search CROSS JOIN playlist_items ON playlist_items.id = playlist_search.rowid
-    WHERE playlist_search MATCH ${`"${text.replaceAll('"', '""')}"`} AND ${isListed} AND ${hasPicture}
-    ORDER BY playlist_search.rowid LIMIT ${MAX_CANDIDATES}`.execute(db);
+    FROM (${candidates} ORDER BY ${key} LIMIT ${MAX_NAMED}) AS named
+    CROSS JOIN playlist_items ON playlist_items.id = named.id
+    WHERE ${isListed} AND ${hasPicture} LIMIT ${MAX_CANDIDATES}`.execute(db);
   const wanted = normalizedName(commonName);
   const found = rows.find(({ title }) => normalizedName(title) === wanted);
   return found === undefined ? null : iconIn(found);

@@ -2,20 +2,22 @@
  * The playlist and its trash: section 3.2 of the HTTP API. Every change is one transaction. Items without an owner belong
  * to everybody; naming an owner leaves out the items of other owners.
  */
-import { type ExpressionBuilder, type Kysely, type Selectable, sql, type Transaction, type Updateable } from "kysely";
+import { type ExpressionBuilder, type Selectable, sql, type Transaction, type Updateable } from "kysely";
 import { foldText, mediaGroup } from "../database/names.ts";
 import type { PlaylistItemsTable, Schema } from "../database/schema.ts";
 import type { Snapshot } from "../database/readers.ts";
 import type { Store } from "../database/store.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
+import { Categories, type Category } from "./categories.ts";
 import { deleteItems } from "./delete-rows.ts";
 import { forgetValidators, STALE_DIGEST } from "./external/validators.ts";
 import { inStatements } from "./entry.ts";
 import { type Icon, iconOf, type IconRequest } from "./icon.ts";
 import { contentHashes } from "./identity.ts";
+import { isSelected, itemsJson, type ListRequest, selectionOf } from "./listing.ts";
+import { type Db, matchesOf } from "./matches.ts";
 import { EDITED } from "./overlay.ts";
-import { countItems, itemsJson, listCategories, type ListRequest } from "./listing.ts";
 
 /** A row of the table. */
 export type PlaylistItem = Selectable<PlaylistItemsTable>;
@@ -63,7 +65,6 @@ export interface Scope {
   readonly useMediaGroups?: boolean | undefined;
 }
 
-type Db = Kysely<Schema> | Transaction<Schema>;
 type Where = ExpressionBuilder<Schema, "playlist_items">;
 
 /** Condition for the items that `owner` sees: its own and everybody's; with `isExact` only its own. Without an owner: all. */
@@ -74,10 +75,12 @@ const ownedBy = (owner: string | undefined, isExact = false) => (eb: Where) =>
 export class Playlist {
   readonly #store: Store;
   readonly #clock: Clock;
+  readonly #categories: Categories;
 
   constructor(store: Store, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
+    this.#categories = new Categories(store);
   }
 
   /** True when the database was damaged and set aside, so that this run began with an empty playlist. */
@@ -263,21 +266,24 @@ export class Playlist {
     });
   }
 
-  /** See `listCategories`. */
-  async categories(owner?: string): ReturnType<typeof listCategories> {
-    return await listCategories(await this.#store.read(), owner);
+  /** See `Categories`. */
+  categories(owner?: string): Promise<readonly Category[]> {
+    return this.#categories.of(owner ? isSelected({ owner }) : null);
   }
 
   /** Number of items that match, whatever `offset` and `limit` are. */
   async count(request: ListRequest = {}): Promise<number> {
-    return await countItems(await this.#store.read(), request);
+    return (await matchesOf(this.#store).of(await this.#store.read(), selectionOf(request))).length;
   }
 
   /** The matching items as `itemsJson` yields them and the number of matches without `offset` and `limit`, from one snapshot. */
   async list(request: ListRequest = {}): Promise<{ total: number; items: AsyncGenerator<Uint8Array<ArrayBuffer>> }> {
+    const { offset = 0, limit = Infinity } = request;
     const snapshot = await this.#store.snapshot();
     try {
-      return { total: await countItems(snapshot.db, request), items: this.#itemsOf(snapshot, request) };
+      const ids = await matchesOf(this.#store).of(snapshot.db, selectionOf(request));
+      const page = ids.subarray(offset, Math.min(ids.length, offset + limit));
+      return { total: ids.length, items: this.#itemsOf(snapshot, page, request) };
     } catch (error) {
       await snapshot.release();
       throw error;
@@ -286,12 +292,16 @@ export class Playlist {
 
   /** Only the items that `list` returns. */
   async *json(request: ListRequest = {}): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    yield* this.#itemsOf(await this.#store.snapshot(), request);
+    yield* (await this.list(request)).items;
   }
 
-  async *#itemsOf(snapshot: Snapshot, request: ListRequest): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  async *#itemsOf(
+    snapshot: Snapshot,
+    ids: Float64Array,
+    request: ListRequest,
+  ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     try {
-      yield* itemsJson(snapshot.db, request, this.#store.isRemote ? "text" : "bytes");
+      yield* itemsJson(snapshot.db, ids, request, this.#store.isRemote ? "text" : "bytes");
     } finally {
       await snapshot.release();
     }

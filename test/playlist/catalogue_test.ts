@@ -10,11 +10,10 @@ const PAGE = { offset: 0, limit: 100 };
 const title = (text: string, more: Record<string, unknown> = {}) =>
   ({ kind: "title", test: "contains", text, negated: false, ...more }) as CatalogueFilter;
 
-async function withCatalogue(body: (catalogue: Catalogue, playlist: Playlist, clock: FakeClock) => Promise<void>) {
+async function withCatalogue(body: (catalogue: Catalogue, playlist: Playlist) => Promise<void>) {
   const store = createStore(await loadPorts(), { kind: "memory" });
-  const clock = new FakeClock();
   try {
-    await body(new Catalogue(store, clock), new Playlist(store, clock), clock);
+    await body(new Catalogue(store), new Playlist(store, new FakeClock()));
   } finally {
     await store.close();
   }
@@ -78,8 +77,8 @@ test("Catalogue.items() returns pages of enabled items that this engine plays, b
   });
 });
 
-test("Catalogue.items() reads page by page, in any order, and sees what changed soon", async () => {
-  await withCatalogue(async (catalogue, playlist, clock) => {
+test("Catalogue.items() reads page by page, in any order, and sees at once what changed", async () => {
+  await withCatalogue(async (catalogue, playlist) => {
     const ids: number[] = [];
     const add = async (n: number) =>
       void ids.push(
@@ -97,7 +96,6 @@ test("Catalogue.items() reads page by page, in any order, and sees what changed 
       assertEquals(await at(offset!, limit!), ids.slice(offset!, offset! + limit!), `${offset} ${limit}`);
     }
     await add(50);
-    clock.advance(2000);
     assertEquals((await catalogue.items({ offset: 50, limit: 5 })).total, 51);
     assertEquals(await at(50, 5), [ids[50]]);
     const filter = title("film 4");
@@ -106,10 +104,9 @@ test("Catalogue.items() reads page by page, in any order, and sees what changed 
 });
 
 test("Catalogue.version() changes when items are added, removed or changed", async () => {
-  await withCatalogue(async (catalogue, playlist, clock) => {
+  await withCatalogue(async (catalogue, playlist) => {
     const seen = [await catalogue.version()];
     const note = async () => {
-      clock.advance(2000);
       const version = await catalogue.version();
       assert(Number.isInteger(version) && version >= 0 && version < 2 ** 32 && !seen.includes(version), String(seen));
       seen.push(version);
@@ -118,7 +115,6 @@ test("Catalogue.version() changes when items are added, removed or changed", asy
     await note();
     await playlist.add({ title: "Two", transportType: "bt", isLive: 0, infohash: "b".repeat(40) });
     await note();
-    clock.advance(5000);
     await playlist.update(id, { title: "Three" });
     await note();
     await playlist.remove([id]);

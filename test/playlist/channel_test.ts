@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { createStore, type Store } from "../../src/database/store.ts";
-import { ChannelNumbers } from "../../src/playlist/channel-numbers.ts";
+import { itemWithNumber, NUMBER_COLUMNS, numberOf } from "../../src/playlist/channel-numbers.ts";
 import { Channels } from "../../src/playlist/channel.ts";
 import { type NewItem, Playlist } from "../../src/playlist/items.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -78,7 +78,7 @@ test("Channels.members() returns at most 16 items", async () => {
   });
 });
 
-test("ChannelNumbers keeps the numbers of lists, and gives every other item a unique one that leads back to it", async () => {
+test("numberOf() keeps the numbers of lists, and gives every other item a unique one that leads back to it", async () => {
   await withLibrary(async ({ store, playlist }) => {
     const ids: number[] = [];
     for (let i = 0; i < 8; i++) ids.push(await playlist.add(item(`Channel ${i}`, 1 + i)));
@@ -86,10 +86,17 @@ test("ChannelNumbers keeps the numbers of lists, and gives every other item a un
     for (const [at, text] of [[0, "7"], [1, "7"], [2, "5"], [3, "7.1"], [5, "HD 5"]] as const) {
       await number(store, ids[at]!, text);
     }
-    const numbers = await ChannelNumbers.load(await store.read());
-    assertEquals(ids.map((id) => numbers.of(id)), ["7", "2", "5", "7.1", "5.1", "6", "7.2", "8"]);
-    for (const id of ids) assertEquals(numbers.itemOf(numbers.of(id)), id);
-    assertEquals(["", "x", "5.3", "7.3", "-1", "1e3", "2.1"].map((text) => numbers.itemOf(text)), Array(7).fill(null));
+    const db = await store.read();
+    const { given_number, is_id_given } = NUMBER_COLUMNS;
+    const rows = await db.selectFrom("playlist_items")
+      .select(["id", given_number.as("given_number"), is_id_given.as("is_id_given")]).orderBy("id").execute();
+    const numbers = await Promise.all(rows.map((row) => numberOf(db, row)));
+    assertEquals(numbers, ["7", "2", "5", "7.1", "5.1", "6", "7.2", "8"]);
+    for (const [at, id] of ids.entries()) assertEquals(await itemWithNumber(db, numbers[at]!), id);
+    const others = ["", "x", "5.3", "7.3", "-1", "1e3", "2.1"];
+    assertEquals(await Promise.all(others.map((text) => itemWithNumber(db, text))), Array(7).fill(null));
+    await playlist.setFlag("enabled", [ids[0]!], false, {});
+    assertEquals(await itemWithNumber(db, "7"), ids[1], "the next item that a list gave the number has it now");
   });
 });
 

@@ -4,7 +4,8 @@ import { assert, assertEquals } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { createStore } from "../../src/database/store.ts";
 import { Playlist } from "../../src/playlist/items.ts";
-import { filterSql, type ListRequest, skipQuery } from "../../src/playlist/listing.ts";
+import { type ListRequest, selectionOf } from "../../src/playlist/listing.ts";
+import { lookStatement } from "../../src/playlist/matches.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { seededBelow } from "../support/random.ts";
 import { textOf } from "../support/text.ts";
@@ -64,13 +65,14 @@ test("listings and searches go by an index, without sorting", async () => {
     [{ query: "news", category: "x", owner: "ann" }, "SCAN playlist_search VIRTUAL TABLE INDEX"],
   ];
   for (const [request, index] of table) {
-    const { from, where, key } = filterSql(request);
-    const page = sql`SELECT id, title FROM ${from} WHERE ${where} AND ${key} > ${7} ORDER BY ${key} LIMIT ${5}`;
-    for (const query of [page, skipQuery({ from, where, key }, 100)]) {
-      const { rows } = await sql<{ detail: string }>`EXPLAIN QUERY PLAN ${query}`.execute(db);
+    for (const perChannel of [false, true]) {
+      const statement = lookStatement({ ...selectionOf(request), perChannel }, 7, 5);
+      const { rows } = await sql<{ detail: string }>`EXPLAIN QUERY PLAN ${statement}`.execute(db);
       const plan = rows.map(({ detail }) => detail).join("; ");
       assert(plan.includes(index), `${JSON.stringify(request)}: ${plan}`);
       assert(!plan.includes("TEMP B-TREE"), `${JSON.stringify(request)}: ${plan}`);
+      assert(!plan.includes("SCAN playlist_items"), `${JSON.stringify(request)}: ${plan}`);
+      if (perChannel) assert(plan.includes("INDEX playlist_items_by_group"), plan);
     }
   }
   await store.close();

@@ -156,7 +156,7 @@ export const PLAYLIST_METHODS: readonly Method[] = [
     "Returns the categories of the playlist by name, with the number of their items.",
     z.object({ owner: OWNER }),
     z.object({ categories: z.array(z.object({ name: z.string(), items: z.int() })) }),
-    async ({ owner }, { parts }) => ({ categories: await parts.playlist.categories(owner) }),
+    async ({ owner }, { parts }) => ({ categories: [...await parts.playlist.categories(owner)] }),
   ),
   {
     ...playlistMethod(
