@@ -3,6 +3,7 @@ import { eTag, ifNoneMatch } from "@std/http";
 import type { Hono } from "hono";
 import { mimeTypeOf } from "../content/file-choice.ts";
 import { fileBody, manifestText, type OutputBody, segmentBody, tsBody, tsBodyFrom } from "../playback/output.ts";
+import { SubtitleTexts } from "../playback/subtitles.ts";
 import { type TimeRange, timeRange } from "../playback/time-range.ts";
 import type { LiveSession } from "../playback/live/live-session.ts";
 import type { AnySession } from "../playback/sessions.ts";
@@ -29,6 +30,7 @@ export const UNKNOWN_SESSION = "unknown playback session id";
 
 /** Adds the routes under every prefix. */
 export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
+  const subtitles = new SubtitleTexts(parts.clock);
   const add = (path: string, handle: (c: HttpContext) => Promise<Response>) =>
     app.get(path, async (c) => {
       try {
@@ -55,7 +57,7 @@ export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       const session = await sessionOf(c, parts, c.req.param("id"));
       if (session === null) return notFound();
       session.touch();
-      return await subtitleSegment(c, parts, session) ?? notFound("no such subtitles");
+      return await subtitleSegment(c, subtitles, session) ?? notFound("no such subtitles");
     });
   }
 }

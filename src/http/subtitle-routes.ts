@@ -2,8 +2,8 @@
 import { renderMultivariant, renderSubtitlePlaylist } from "../media/hls/multivariant.ts";
 import type { PlaybackSession } from "../playback/session.ts";
 import type { AnySession } from "../playback/sessions.ts";
-import { subtitlesOf, subtitleText } from "../playback/subtitles.ts";
-import type { HttpContext, HttpParts } from "./context.ts";
+import { subtitlesOf, type SubtitleTexts } from "../playback/subtitles.ts";
+import type { HttpContext } from "./context.ts";
 
 const PLAYLIST_FIELDS = { "content-type": "application/vnd.apple.mpegurl", "cache-control": "no-cache" };
 
@@ -42,13 +42,17 @@ export function subtitlePlaylistOf(
   return new Response(renderSubtitlePlaylist([wholeMs], () => `${base}/${n}.vtt`), { headers: PLAYLIST_FIELDS });
 }
 
-/** The WebVTT of subtitles; null when there are none of that number. Rejects as `subtitleText`. */
-export async function subtitleSegment(c: HttpContext, parts: HttpParts, session: AnySession): Promise<Response | null> {
+/** The WebVTT of subtitles; null when there are none of that number. Rejects as `SubtitleTexts.textOf`. */
+export async function subtitleSegment(
+  c: HttpContext,
+  texts: SubtitleTexts,
+  session: AnySession,
+): Promise<Response | null> {
   const n = /^(\d{1,4})\.vtt$/.exec(c.req.param("name") ?? "")?.[1];
   if (n === undefined || session.kind !== "file") return null;
   const subtitle = subtitlesOf(session)[Number(n)];
   if (subtitle === undefined) return null;
-  const text = await subtitleText(session, subtitle, parts.clock, c.req.raw.signal);
+  const text = await texts.textOf(session, subtitle, c.req.raw.signal);
   return new Response(text, { headers: { "content-type": "text/vtt; charset=utf-8", "cache-control": "no-cache" } });
 }
 
