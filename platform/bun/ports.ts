@@ -4,9 +4,10 @@ import type { Ports } from "../../src/ports.ts";
 import type { PlatformOptions } from "../shared/options.ts";
 import { createHttpPort } from "../shared/http-server.ts";
 import { assemblePorts } from "../shared/ports.ts";
+import { endedSockets } from "./ended-sockets.ts";
 import { bunTcp } from "./tcp.ts";
 
-const http = createHttpPort();
+const http = createHttpPort({ ended: endedSockets });
 
 /** Everything the engine needs of the machine, on Bun. */
 export function createPorts(options: PlatformOptions = {}): Ports {

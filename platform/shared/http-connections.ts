@@ -29,7 +29,12 @@ interface Entry {
   /** The machine the connection comes from; null: this one. */
   readonly host: string | null;
   requests: number;
+  /** When (`performance.now()`) its client was last sent something, or asked for it; Infinity: what was sent waits for the client. */
+  quietSinceMs: number;
 }
+
+/** Returns those of `sockets` whose clients send no more: they closed their side, or left. */
+export type EndedSockets = (sockets: readonly Socket[]) => Promise<readonly Socket[]>;
 
 /** Most connections of a server in a process that may open `descriptors`; null: no limit on them. */
 export function connectionLimit(descriptors: number | null): number {
@@ -62,7 +67,7 @@ export class HttpConnections {
       socket.destroy();
       return;
     }
-    this.#open.set(socket, { host, requests: 0 });
+    this.#open.set(socket, { host, requests: 0, quietSinceMs: Infinity });
     socket.once("close", () => this.#open.delete(socket));
   }
 
@@ -70,7 +75,25 @@ export class HttpConnections {
   begin(socket: Socket): boolean {
     const entry = this.#open.get(socket);
     if (entry === undefined) return true;
+    entry.quietSinceMs = performance.now();
     return ++entry.requests <= MAX_REQUESTS_UNDER_WAY;
+  }
+
+  /** Part of a response was sent on `socket`, or waits for the client to take it: a client that left refuses it. */
+  sent(socket: Socket, isTaken: boolean): void {
+    const entry = this.#open.get(socket);
+    if (entry !== undefined) entry.quietSinceMs = isTaken ? performance.now() : Infinity;
+  }
+
+  /** Drops connections with a request under way on which nothing was sent for `quietMs`, if their client sends no more. */
+  async destroyLeft(quietMs: number, ended: EndedSockets): Promise<void> {
+    const sinceMs = performance.now() - quietMs;
+    const isQuiet = (entry: Entry | undefined) =>
+      entry !== undefined && entry.requests > 0 && entry.quietSinceMs <= sinceMs;
+    const quiet = [...this.#open].filter(([, entry]) => isQuiet(entry)).map(([socket]) => socket);
+    if (quiet.length === 0) return;
+    // What began to be sent meanwhile finds out by itself.
+    for (const socket of await ended(quiet)) if (isQuiet(this.#open.get(socket))) socket.destroy();
   }
 
   /** Ends a request that `begin` counted. */

@@ -4,13 +4,13 @@
  * clients: 1.6 GB/s against 1.7 here, with a third more memory).
  */
 import http from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { HttpPort, HttpServer, SocketAddress } from "../../src/ports.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { machineKey } from "../../src/bytes/machine-key.ts";
 import { noteTurn } from "../../src/bytes/turn.ts";
 import { FREED, lendChunks, lenderOf } from "../../src/bytes/lent-chunks.ts";
-import { HttpConnections } from "./http-connections.ts";
+import { type EndedSockets, HttpConnections } from "./http-connections.ts";
 import type { watchListener } from "./listener-watch.ts";
 import { webReadable } from "./node-streams.ts";
 import { bindError, formatAddress } from "./os-error.ts";
@@ -28,7 +28,14 @@ export const HTTP_LIMITS = {
   maxHeaderBytes: 32 * 1024,
   /** How often the deadlines are checked, ms. */
   deadlineCheckMs: 1000,
+  /**
+   * A client that closed its sending side still gets its response (`nc -N` and `socat` do so right after the request). One that
+   * left looks the same until something is sent to it; so it counts as gone when nothing was sent for this long, ms.
+   */
+  quietMs: 2000,
 };
+/** How often clients that left are looked for, ms. */
+const LEFT_CHECK_MS = 500;
 /**
  * A client whose request body is not wanted has this long to read the response, ms. Closing at once, with unread bytes of
  * the body, could destroy the response before the client sees it (RFC 9112 section 9.6).
@@ -66,18 +73,27 @@ const LISTEN_BACKLOG = 4096;
 /** How often idle connections are closed while the server closes, ms. */
 const IDLE_CHECK_MS = 50;
 
-/** HTTP on node:http. `watch` reopens the listener on runtimes that may stop accepting; default: none. */
-export function createHttpPort({ watch, limits = HTTP_LIMITS, connections = () => new HttpConnections() }: {
-  watch?: typeof watchListener;
-  limits?: typeof HTTP_LIMITS;
-  connections?: () => HttpConnections;
-} = {}): HttpPort {
+interface HttpPortParts {
+  /** Reopens the listener on runtimes that may stop accepting; default: none. */
+  readonly watch?: typeof watchListener;
+  readonly limits?: typeof HTTP_LIMITS;
+  readonly connections?: () => HttpConnections;
+  /** For runtimes whose sockets do not end when the client closes its side. Null: nothing tells, and such clients are cut off. */
+  readonly ended?: EndedSockets | null;
+}
+
+/** HTTP on node:http. */
+export function createHttpPort(
+  { watch, limits = HTTP_LIMITS, connections = () => new HttpConnections(), ended = readToTheEnd }: HttpPortParts = {},
+): HttpPort {
   return {
     async serve(at, handler): Promise<HttpServer> {
       const open = connections();
       const servers = new Set<http.Server>();
       const listen = async (where: SocketAddress) => {
         const server = createServer(limits, open, () => address, handler);
+        // Not in the types of all runtimes.
+        Object.assign(server, { httpAllowHalfOpen: ended !== null });
         const address = await listening(server, where);
         servers.add(server);
         server.once("close", () => servers.delete(server));
@@ -93,15 +109,24 @@ export function createHttpPort({ watch, limits = HTTP_LIMITS, connections = () =
         listen(address).then(() => void (closing && closeAll(servers, open, 0)), () => {});
       };
       const unwatch = watch?.(address, () => open.accepted, reopen);
+      const looking = setInterval(() => {
+        if (ended !== null) open.destroyLeft(limits.quietMs, ended).catch(() => {});
+      }, LEFT_CHECK_MS);
+      looking.unref();
       return {
         address,
         close: (graceMs) => {
           unwatch?.();
-          return closing ??= closeAll(servers, open, graceMs);
+          return closing ??= closeAll(servers, open, graceMs).finally(() => clearInterval(looking));
         },
       };
     },
   };
+}
+
+/** Sockets that have delivered all that their clients sent. */
+function readToTheEnd(sockets: readonly Socket[]): Promise<readonly Socket[]> {
+  return Promise.resolve(sockets.filter((socket) => socket.readableEnded));
 }
 
 function createServer(
@@ -122,8 +147,9 @@ function createServer(
     const { socket } = incoming;
     outgoing.once("close", () => open.finish(socket));
     if (!open.begin(socket)) return void socket.destroy();
+    const sent = (isTaken: boolean) => open.sent(socket, isTaken);
     turns.enter(machineKey(socket.remoteAddress ?? ""), () => {
-      if (!outgoing.destroyed) answer(incoming, outgoing, local(), handler).catch(() => outgoing.destroy());
+      if (!outgoing.destroyed) answer(incoming, outgoing, local(), handler, sent).catch(() => outgoing.destroy());
     });
   });
   return server.on("connection", (socket) => open.admit(socket));
@@ -159,11 +185,15 @@ function closeAll(servers: ReadonlySet<http.Server>, connections: HttpConnection
   });
 }
 
+/** Is called when part of the response was sent: whether the system has taken it, or it waits for the client. */
+type Sent = (isTaken: boolean) => void;
+
 async function answer(
   incoming: http.IncomingMessage,
   outgoing: http.ServerResponse,
   local: SocketAddress,
   handler: Parameters<HttpPort["serve"]>[1],
+  sent: Sent,
 ): Promise<void> {
   const gone = new AbortController();
   outgoing.once("close", () => {
@@ -183,7 +213,7 @@ async function answer(
   } catch {
     response = new Response("internal error", { status: 500 });
   }
-  await send(response, incoming, outgoing);
+  await send(response, incoming, outgoing, sent);
 }
 
 function toRequest(incoming: http.IncomingMessage, local: SocketAddress, signal: AbortSignal): Request {
@@ -239,7 +269,12 @@ function dropBody(incoming: http.IncomingMessage): void {
   incoming.resume();
 }
 
-async function send(response: Response, incoming: http.IncomingMessage, outgoing: http.ServerResponse): Promise<void> {
+async function send(
+  response: Response,
+  incoming: http.IncomingMessage,
+  outgoing: http.ServerResponse,
+  sent: Sent,
+): Promise<void> {
   const { body } = response;
   if (outgoing.destroyed) {
     await body?.cancel();
@@ -253,18 +288,20 @@ async function send(response: Response, incoming: http.IncomingMessage, outgoing
   outgoing.writeHead(response.status, headers);
   if (incoming.method === "HEAD" || body === null) {
     await body?.cancel();
+    sent(false);
     outgoing.end();
     return;
   }
   outgoing.flushHeaders();
-  await pump(body, outgoing);
+  sent(true);
+  await pump(body, outgoing, sent);
 }
 
 /** Number of bodies being copied. */
 let pumping = 0;
 
 /** Copies `body`; asks for the next chunk only when the socket took the last one. */
-async function pump(body: ReadableStream<Uint8Array>, outgoing: http.ServerResponse): Promise<void> {
+async function pump(body: ReadableStream<Uint8Array>, outgoing: http.ServerResponse, sent: Sent): Promise<void> {
   const lender = lenderOf(body);
   const reader = body.getReader();
   let wake: (() => void) | null = null;
@@ -283,16 +320,19 @@ async function pump(body: ReadableStream<Uint8Array>, outgoing: http.ServerRespo
       const { done, value } = await reader.read();
       if (outgoing.destroyed) return;
       if (done) {
+        sent(false);
         outgoing.end();
         return;
       }
       // Release only chunks that the system has taken: a broken connection may still refer to the others for a moment.
       if (!outgoing.write(value, (error) => error ? undefined : lender?.release(value))) {
+        sent(false);
         await new Promise<void>((resolve) => {
           wake = resolve;
           if (!outgoing.writableNeedDrain || outgoing.destroyed) resolve();
         });
       }
+      sent(true);
       // When the kernel takes everything at once, even "drain" fires without a turn of the event loop.
       unturnedBytes += value.length;
       if (pumping > 1 || unturnedBytes >= TURN_BYTES) {
