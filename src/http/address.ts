@@ -50,8 +50,12 @@ export interface Caller {
   readonly mayBeLocal: boolean;
   /** A proxy passed the request on. */
   readonly isForwarded: boolean;
-  /** Why nothing is known of the caller behind it: the proxy is not trusted, or names no address. Absent: it is known. */
-  readonly unknownBehind?: "untrusted" | "silent";
+  /**
+   * Why nothing is known of the caller behind it: the proxy is not trusted, names no address, or the request has no field of
+   * a proxy at all, although it comes from a trusted one (`bare`) or `--public-url` says that there is one (`unmarked`).
+   * Absent: it is known.
+   */
+  readonly unknownBehind?: "untrusted" | "silent" | "bare" | "unmarked";
 }
 
 /** Decides which callers may do what. Asks for the interfaces at each use: laptops move. */
@@ -107,10 +111,10 @@ export class AccessPolicy {
       if (!this.#hasProxy || addressClass !== "loopback") {
         return { host, addressClass, mayBeLocal: false, isForwarded: false };
       }
-      return this.#unnamed(host, hostField(request));
+      return this.#unnamed(host, hostField(request), "unmarked");
     }
     const chains = forwardedChains(headers);
-    if (chains.length === 0 && !through) return this.#unnamed(host, hostField(request));
+    if (chains.length === 0 && !through) return this.#unnamed(host, hostField(request), "bare");
     let nearest: Caller | null = null;
     for (const chain of chains.length === 0 ? [[]] : chains) {
       const hop = this.#behind(host, chain);
@@ -132,10 +136,10 @@ export class AccessPolicy {
    * anybody through a proxy that adds no field. The requested name decides: proxies pass on their own name, or use an
    * address of this machine.
    */
-  #unnamed(host: string, name: string): Caller {
+  #unnamed(host: string, name: string, unknownBehind: "bare" | "unmarked"): Caller {
     const isOwnAddress = this.classify(host) === "loopback";
     const addressClass = isOwnAddress && this.#isOwnHost(name) ? "intranet" : "internet";
-    return { host, addressClass, mayBeLocal: addressClass === "intranet", isForwarded: false };
+    return { host, addressClass, mayBeLocal: addressClass === "intranet", isForwarded: false, unknownBehind };
   }
 
   /** The nearest hop of `chain` that is no trusted proxy, starting from the one at `proxy`; null when there is none. */

@@ -65,6 +65,10 @@ export function addPageGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
 const REMEDIES = {
   untrusted: ": a proxy passed the request on; see --trust-proxy",
   silent: ": the trusted proxy passed the request on without saying for whom; have it send X-Forwarded-For",
+  bare:
+    ": it comes from a trusted proxy, but has none of X-Forwarded-For, Forwarded and X-Real-IP; have the proxy send one",
+  unmarked:
+    ": --public-url says that a reverse proxy passes requests on; have it send X-Forwarded-For, and see --trust-proxy",
 } as const;
 
 async function refusal(c: HttpContext, parts: HttpParts): Promise<Response | null> {

@@ -350,3 +350,18 @@ test("an engine whose database was damaged lets no other machine in until the us
     await rm(directory, { recursive: true });
   }
 });
+
+test("a refusal says what a reverse proxy has to send", async () => {
+  const message = async (trustProxy: string[], headers: Record<string, string>) => {
+    let text = "";
+    await withEngine(async ({ call }) => {
+      const { status, error } = await call("get_status", { token: TOKEN }, { from: "intranet", headers });
+      assertEquals(status, 403);
+      text = error!.message;
+    }, { trustProxy });
+    return text;
+  };
+  assertMatch(await message([], { "x-forwarded-for": "8.8.8.8" }), /see --trust-proxy/);
+  assertMatch(await message([ADDRESSES.intranet], { via: "1.1 proxy" }), /have it send X-Forwarded-For/);
+  assertMatch(await message([ADDRESSES.intranet], {}), /trusted proxy, but has none of X-Forwarded-For/);
+});

@@ -104,7 +104,11 @@ test("AccessPolicy.callerOf() says why nothing is known of a caller behind a pro
     policy({ trustedProxies }).callerOf(request(headers), from("192.168.7.9")).unknownBehind;
   assertEquals(unknownBehind([], through), "untrusted");
   assertEquals(unknownBehind(["192.168.7.9"], through), "silent");
+  assertEquals(unknownBehind(["192.168.7.9"], {}), "bare");
+  assertEquals(unknownBehind([], {}), undefined);
   assertEquals(unknownBehind(["192.168.7.9"], { ...through, "x-forwarded-for": "8.8.8.8" }), undefined);
+  const behindOwn = policy({ publicUrl: "https://tv.example.org/" });
+  assertEquals(behindOwn.callerOf(request({}), from("127.0.0.1")).unknownBehind, "unmarked");
 });
 
 test("AccessPolicy.allows() follows the two settings and never refuses loopback", () => {
