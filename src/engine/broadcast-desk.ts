@@ -30,6 +30,7 @@ interface Entry {
   readonly name: string;
   readonly source: string;
   readonly broadcast: Broadcast;
+  readonly lostPackets: () => number | null;
   hasEnded: boolean;
   error: string | null;
 }
@@ -76,7 +77,8 @@ export class SourceDesk implements BroadcastDesk {
         trackers: trackers.map((tracker) => [tracker]),
         signal,
       });
-      const entry: Entry = { name, source: opened.description, broadcast, hasEnded: false, error: null };
+      const { description, lostPackets } = opened;
+      const entry: Entry = { name, source: description, broadcast, lostPackets, hasEnded: false, error: null };
       broadcast.done.then(() => entry.hasEnded = true, (error) => {
         entry.hasEnded = true;
         entry.error = error instanceof MillraceError ? error.message : "internal error";
@@ -128,9 +130,22 @@ export class SourceDesk implements BroadcastDesk {
   }
 }
 
-function figuresOf({ name, source, broadcast, hasEnded, error }: Entry, members: readonly MemberFigures[]) {
+function figuresOf(entry: Entry, members: readonly MemberFigures[]): BroadcastFigures {
+  const { name, source, broadcast, hasEnded, error } = entry;
   const { metainfo, contentId, magnet } = broadcast;
-  return { name, source, metainfo, contentId, magnet, status: broadcast.status(), hasEnded, error, members };
+  const lostPackets = entry.lostPackets();
+  return {
+    name,
+    source,
+    metainfo,
+    contentId,
+    magnet,
+    status: broadcast.status(),
+    lostPackets,
+    hasEnded,
+    error,
+    members,
+  };
 }
 
 /** The engine's working directory means nothing to a caller, so paths must be absolute. */

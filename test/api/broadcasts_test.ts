@@ -1,8 +1,9 @@
 /** Broadcasts that the method API starts, over HTTP and with a real viewer. */
-import { copyFile } from "node:fs/promises";
+import { copyFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { loadPorts } from "../../platform/detect.ts";
 import { MAX_BROADCASTS } from "../../src/engine/broadcast-desk.ts";
 import { serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { until } from "../support/until.ts";
@@ -29,6 +30,7 @@ test("broadcast_start sends a file to a viewer, broadcast_list shows the way, an
     });
     assertEquals(error, null);
     assertEquals([started.title, started.source, started.ended], ["A talk", source, false]);
+    assertEquals(started.lost_packets, null);
     const magnet = `${started.magnet}&x.pe=${studio.peer}`;
     const played = await fetch(`${viewer.url}/engine/getstream?magnet=${encodeURIComponent(magnet)}`);
     assertEquals(played.status, 200);
@@ -52,6 +54,36 @@ test("broadcast_start sends a file to a viewer, broadcast_list shows the way, an
     await viewer.close();
     await studio.close();
     await directory.remove();
+  }
+});
+
+test("broadcast_list counts the packets that a udp:// source lost", async () => {
+  const studio = await serveEngine({ accessToken: TOKEN });
+  const bytes = await readFile(CLIP);
+  const ports = await loadPorts({ log: { level: "error" } });
+  const sender = await ports.udp.bind({ host: "127.0.0.1" });
+  const other = await ports.udp.bind({ host: "127.0.0.1" });
+  const to = other.address;
+  other.close();
+  const size = 7 * 188;
+  let sent = 0;
+  const sending = setInterval(() => {
+    // Every tenth datagram is left out.
+    if (sent++ % 10 === 5) return;
+    const at = sent * size % (bytes.length - size);
+    void sender.send(bytes.subarray(at - at % 188, at - at % 188 + size), to);
+  }, 1);
+  try {
+    const { error } = await api(studio.url, "broadcast_start", { source: `udp://127.0.0.1:${to.port}`, name: "u" });
+    assertEquals(error, null);
+    await until("lost packets", async () => {
+      const [own] = (await api(studio.url, "broadcast_list")).result.broadcasts;
+      return own.lost_packets > 0;
+    });
+  } finally {
+    clearInterval(sending);
+    sender.close();
+    await studio.close();
   }
 });
 

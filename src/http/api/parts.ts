@@ -97,6 +97,8 @@ export interface BroadcastFigures {
   readonly contentId: string;
   readonly magnet: string;
   readonly status: BroadcastStatus;
+  /** As `OpenedSource.lostPackets`. */
+  readonly lostPackets: number | null;
   readonly hasEnded: boolean;
   /** Why it ended, null when its source did. */
   readonly error: string | null;

@@ -25,6 +25,9 @@ const BROADCAST = z.object({
   uploaded: z.int(),
   head: z.int().describe("Newest piece; -1 before the first"),
   lost: z.string().nullable().describe("Why the source is lost, null while it delivers"),
+  lost_packets: z.int().nullable().describe(
+    "Packets that did not arrive so far: of RTP, or for udp:// transport packets, at least; null for other sources",
+  ),
   ended: z.boolean(),
   error: z.string().nullable(),
   members: z.array(MEMBER),
@@ -46,6 +49,7 @@ function broadcastJson(figures: BroadcastFigures): z.input<typeof BROADCAST> {
     uploaded: status.uploadedBytes,
     head: status.headSeq,
     lost: status.lost,
+    lost_packets: figures.lostPackets,
     ended: figures.hasEnded,
     error: figures.error,
     members: figures.members.map(memberJson) as z.input<typeof MEMBER>[],
