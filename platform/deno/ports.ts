@@ -4,7 +4,7 @@ import type { PlatformOptions } from "../shared/options.ts";
 import { createHttpPort } from "../shared/http-server.ts";
 import { watchListener } from "../shared/listener-watch.ts";
 import { assemblePorts } from "../shared/ports.ts";
-import { enlargeReceiveBuffer } from "./receive-buffer.ts";
+import { openFastReceiver } from "./receive-buffer.ts";
 import { denoTcp } from "./tcp.ts";
 
 const http = createHttpPort({ watch: watchListener });
@@ -12,5 +12,5 @@ const http = createHttpPort({ watch: watchListener });
 /** Everything the engine needs of the machine, on Deno. */
 export function createPorts(options: PlatformOptions = {}): Ports {
   const { deno: version } = Deno.version;
-  return assemblePorts({ name: "deno", version, tcp: denoTcp, http, enlargeReceiveBuffer }, options);
+  return assemblePorts({ name: "deno", version, tcp: denoTcp, http, openFastReceiver }, options);
 }

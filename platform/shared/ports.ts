@@ -14,7 +14,7 @@ import type { PlatformOptions } from "./options.ts";
 import { processes } from "./processes.ts";
 import { programs } from "./programs.ts";
 import { ed25519 } from "./signatures.ts";
-import { createUdpPort, type EnlargeReceiveBuffer } from "./udp.ts";
+import { createUdpPort, type OpenFastReceiver } from "./udp.ts";
 
 /** What differs between runtimes. */
 export interface RuntimeParts {
@@ -22,8 +22,8 @@ export interface RuntimeParts {
   readonly version: string;
   readonly tcp: TcpPort;
   readonly http: HttpPort;
-  /** Where the runtime's own way to enlarge receive buffers of UDP has no effect. */
-  readonly enlargeReceiveBuffer?: EnlargeReceiveBuffer;
+  /** Where the runtime's own way to enlarge receive buffers of UDP has no effect, or where it delivers slowly. */
+  readonly openFastReceiver?: OpenFastReceiver;
 }
 
 const PLATFORMS: readonly RuntimeFacts["platform"][] = ["linux", "win32", "android", "darwin"];
@@ -40,7 +40,7 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
     ed25519,
     clock,
     tcp: parts.tcp,
-    udp: createUdpPort(parts.enlargeReceiveBuffer),
+    udp: createUdpPort(parts.openFastReceiver),
     files,
     processes,
     programs,

@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import type { SocketAddress, UdpSocket } from "../../src/ports.ts";
-import { deferred, ports } from "./support.ts";
+import { deferred, ports, turns } from "./support.ts";
 import { run } from "../support/process.ts";
 import { noise } from "../support/random.ts";
 
@@ -51,6 +51,53 @@ test("UdpPort.bind() lets the kernel keep more unread datagrams than usual when 
   assert(largerBytes! > usualBytes!, `${largerBytes} bytes instead of ${usualBytes}`);
   usual.close();
   larger.close();
+});
+
+for (const host of ["127.0.0.1", "::1"]) {
+  test(`UdpSocket.onMessage() gets bursts in order, with their sender, when a large buffer was asked for: ${host}`, async () => {
+    const socket = await ports.udp.bind({ host, receiveBufferBytes: 4 * 1024 * 1024 });
+    const sender = await ports.udp.bind({ host });
+    const numbers: number[] = [];
+    const strange: unknown[] = [];
+    let seen = 0;
+    let come = deferred("a burst");
+    socket.onMessage((data, from) => {
+      const text = new TextDecoder().decode(data);
+      numbers.push(Number(text));
+      if (from.host !== host || from.port !== sender.address.port) strange.push(from);
+      if (numbers.length % 100 === 0) come.resolve();
+    });
+    socket.onMessage(() => seen++);
+    for (let burst = 0; burst < 10; burst++) {
+      come = deferred("a burst");
+      // One after the other: runtimes may change the order of those sent at once.
+      for (let n = 0; n < 100; n++) {
+        await sender.send(new TextEncoder().encode(String(burst * 100 + n)), socket.address);
+      }
+      await come.promise;
+    }
+    assertEquals(numbers, Array.from({ length: 1000 }, (_, n) => n));
+    assertEquals([strange, seen], [[], 1000]);
+    socket.close();
+    sender.close();
+  });
+}
+
+test("UdpSocket.close() ends the messages, even between those of a burst", async () => {
+  const socket = await ports.udp.bind({ host: "127.0.0.1", receiveBufferBytes: 4 * 1024 * 1024 });
+  const sender = await ports.udp.bind({ host: "127.0.0.1" });
+  let got = 0;
+  const first = deferred("the first datagram");
+  socket.onMessage(() => {
+    got++;
+    socket.close();
+    first.resolve();
+  });
+  await Promise.all(Array.from({ length: 20 }, () => sender.send(new Uint8Array(10), socket.address)));
+  await first.promise;
+  await turns(3);
+  assertEquals(got, 1);
+  sender.close();
 });
 
 test("UdpPort.bind() rejects with conflict when the port is taken", async () => {
