@@ -30,6 +30,9 @@ const SERVER_PLACES = { total: 32, held: 16, perHolder: 4, waiting: 1024 };
 /** Programs that ask the system, for names of the local network and for others: neither waits for the other. */
 const SYSTEM_PLACES = { total: 4, held: 2, perHolder: 1, waiting: 256 };
 
+/** An IPv6 address of the Internet (2000::/3). */
+const IPV6_INTERNET = /^[23][0-9a-f]{3}:/i;
+
 /** Settings of a resolver. */
 export interface ResolverOptions {
   /** Servers instead of the system's, `address` or `address:port`. */
@@ -37,6 +40,8 @@ export interface ResolverOptions {
   readonly hostsFile?: string;
   /** Instead of the system's own resolver. */
   readonly system?: typeof systemLookup;
+  /** Whether this machine has an IPv6 address of the Internet: only then do such addresses come first. */
+  readonly hasIpv6?: () => boolean;
 }
 
 /** Whose lookup it is, and until when it is wanted. */
@@ -51,13 +56,14 @@ export function createResolver(
 ): (host: string, options: ResolveOptions) => Promise<string[]> {
   const hosts = new HostsFile(options.hostsFile);
   const system = options.system ?? systemLookup;
+  const hasIpv6 = options.hasIpv6 ?? hasIpv6Address;
   const servers = new Places(SERVER_PLACES);
   const systemPlaces = { near: new Places(SYSTEM_PLACES), far: new Places(SYSTEM_PLACES) };
   const kept = new Map<string, { readonly addresses: string[]; readonly untilMs: number }>();
   let aliveMs = -Infinity;
 
   const askServers = async (name: string, signal: AbortSignal): Promise<string[] | "unknown" | "silent"> => {
-    const answer = await queryServers(name, options.servers, signal);
+    const answer = await queryServers(name, options.servers, hasIpv6, signal);
     if (answer !== "silent") aliveMs = performance.now();
     return answer;
   };
@@ -76,7 +82,7 @@ export function createResolver(
 
   const find = async (name: string, holder: string | null, signal: AbortSignal): Promise<string[]> => {
     const listed = await hosts.find(name);
-    if (listed.length > 0) return [...listed];
+    if (listed.length > 0) return inOrder(listed, hasIpv6());
     // RFC 6761, section 6.3.
     if (/(?:^|\.)localhost$/i.test(name)) return ["127.0.0.1", "::1"];
     // The servers know no names of mDNS, and complete none with a search domain.
@@ -111,6 +117,7 @@ export function createResolver(
 function queryServers(
   name: string,
   servers: readonly string[] | undefined,
+  hasIpv6: () => boolean,
   signal: AbortSignal,
 ): Promise<string[] | "unknown" | "silent"> {
   // A resolver of its own reads the system's settings as they are now, and can be cancelled alone.
@@ -146,10 +153,15 @@ function queryServers(
   });
 }
 
-/** Whether this machine has an IPv6 address of the Internet: only then do IPv6 addresses come first. */
-function hasIpv6(): boolean {
+/** IPv6 addresses of the Internet first where there is a way to them, else last; the others keep their order. */
+function inOrder(addresses: readonly string[], hasIpv6: boolean): string[] {
+  const rank = (address: string) => !IPV6_INTERNET.test(address) ? 1 : hasIpv6 ? 0 : 2;
+  return [...addresses].sort((a, b) => rank(a) - rank(b));
+}
+
+function hasIpv6Address(): boolean {
   return Object.values(os.networkInterfaces()).flat().some((entry) =>
-    entry !== undefined && String(entry.family).endsWith("6") && /^[23]/.test(entry.address)
+    entry !== undefined && IPV6_INTERNET.test(entry.address)
   );
 }
 

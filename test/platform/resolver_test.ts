@@ -15,7 +15,10 @@ import { serveWeb } from "../support/web.ts";
 
 const never = new AbortController().signal;
 
-/** Answers A with 192.0.2.1 for names of `good.example`, says that `none.example` is unknown, and is silent about all else. */
+/**
+ * Answers A with 192.0.2.1 for names of `good.example`, and AAAA with 2001:db8::1 for `both.good.example`; says that
+ * `none.example` is unknown, and is silent about all else.
+ */
 async function nameServer(body: (at: { server: string; asked: string[] }) => Promise<void>) {
   const socket = dgram.createSocket("udp4");
   const asked: string[] = [];
@@ -28,9 +31,13 @@ async function nameServer(body: (at: { server: string; asked: string[] }) => Pro
     asked.push(`${name} ${type}`);
     const isGood = name.endsWith("good.example") && (type === 1 || !name.startsWith("four."));
     if (!isGood && !name.endsWith("none.example")) return;
-    const answers = isGood && type === 1 ? 1 : 0;
+    const record = !isGood || (type !== 1 && name !== "both.good.example")
+      ? []
+      : type === 1
+      ? [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 1]
+      : [0xc0, 12, 0, 28, 0, 1, 0, 0, 0, 60, 0, 16, 0x20, 1, 0xd, 0xb8, ...new Array(11).fill(0), 1];
+    const answers = record.length === 0 ? 0 : 1;
     const head = Buffer.from([query[0]!, query[1]!, 0x81, isGood ? 0x80 : 0x83, 0, 1, 0, answers, 0, 0, 0, 0]);
-    const record = answers === 0 ? [] : [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 1];
     socket.send(Buffer.concat([head, query.subarray(12, at + 5), Buffer.from(record)]), from.port, from.address);
   });
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
@@ -69,6 +76,31 @@ test("createResolver() finds a name at once while torrents look up a hundred sil
     // The places are free again at once.
     assertEquals(await resolve("two.good.example", { signal: never, holder: "torrent 1" }), ["192.0.2.1"]);
     assertEquals(askedSystem, []);
+  });
+});
+
+test("createResolver() returns IPv6 addresses first where the machine has one of the Internet, else last", async () => {
+  await nameServer(async ({ server }) => {
+    for (const hasIpv6 of [true, false]) {
+      const resolve = createResolver({ servers: [server], system: unknowing().system, hasIpv6: () => hasIpv6 });
+      const [first, second] = await resolve("both.good.example", { signal: never });
+      assertEquals([first, second], hasIpv6 ? ["2001:db8::1", "192.0.2.1"] : ["192.0.2.1", "2001:db8::1"]);
+    }
+  });
+});
+
+test("createResolver() asks the system about .local in any case and with a final dot, and completes a name in a folder", async () => {
+  await nameServer(async ({ server, asked }) => {
+    const seen: string[] = [];
+    const system = (host: string) => Promise.resolve(seen.push(host) > 0 ? ["192.0.2.8"] : []);
+    const resolve = createResolver({ servers: [server], system });
+    for (const host of ["TV.Local", "tv.local.", "nas"]) {
+      assertEquals(await resolve(host, { signal: never }), ["192.0.2.8"]);
+    }
+    assertEquals([seen, asked], [["TV.Local", "tv.local", "nas"], []]);
+    // Only the system knows its search domains; the servers are asked about the name as it is.
+    assertEquals(await resolve("box.none.example", { signal: never }), ["192.0.2.8"]);
+    assertEquals(seen.at(-1), "box.none.example");
   });
 });
 
@@ -128,10 +160,14 @@ test("createResolver() reads the hosts file, also after it has changed, and know
   try {
     const hostsFile = path.join(directory, "hosts");
     const { system } = unknowing();
-    const resolve = createResolver({ hostsFile, system, servers: ["127.0.0.1:9"] });
+    let hasIpv6 = false;
+    const resolve = createResolver({ hostsFile, system, servers: ["127.0.0.1:9"], hasIpv6: () => hasIpv6 });
     assertEquals(await resolve("localhost", { signal: never }), ["127.0.0.1", "::1"]);
-    await writeFile(hostsFile, "# 192.0.2.1 nas\n192.0.2.2\tnas Nas.lan # nas\nnonsense nas\n2001:db8::1 nas\n");
+    await writeFile(hostsFile, "# 192.0.2.1 nas\n2001:db8::1 nas\n192.0.2.2\tnas Nas.lan # nas\nnonsense nas\n");
     assertEquals(await resolve("nas", { signal: never }), ["192.0.2.2", "2001:db8::1"]);
+    hasIpv6 = true;
+    assertEquals(await resolve("nas", { signal: never }), ["2001:db8::1", "192.0.2.2"]);
+    hasIpv6 = false;
     assertEquals(await resolve("NAS.lan.", { signal: never }), ["192.0.2.2"]);
     await writeFile(hostsFile, "192.0.2.33 nas\n");
     assertEquals(await resolve("nas", { signal: never }), ["192.0.2.33"]);
