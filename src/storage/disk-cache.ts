@@ -67,7 +67,10 @@ class DiskCache implements PieceCache {
   readonly #shared: DiskShared;
   readonly #handles: HandleCache;
   readonly #stores = new Map<string, Promise<DiskStore>>();
-  /** Space used by torrents that aren't open. */
+  /**
+   * Space used by torrents that aren't open. Never a closed store, which has its swarm, the hashes of all pieces and buffers for
+   * writing: over 2 MB for each torrent that was played since the start.
+   */
   readonly #dormant = new Map<string, UnitOwner>();
   #closed = false;
 
@@ -151,7 +154,9 @@ class DiskCache implements PieceCache {
       readOnly: false,
       onClosed: () => {
         this.#stores.delete(id);
-        this.#dormant.set(id, store);
+        const owner = this.#dormantOwner(id, store.evictable);
+        this.#shared.lru.handOver(store, owner);
+        this.#dormant.set(id, owner);
       },
     });
     this.#forgetDormant(id);
@@ -166,21 +171,27 @@ class DiskCache implements PieceCache {
   }
 
   #addDormant(id: string, resume: Resume): void {
+    const { lru } = this.#shared;
+    const owner = this.#dormantOwner(id, resume.layout === "extents" && this.limitBytes > 0);
+    const bytes = unitBytes(resume);
+    if (!owner.evictable) lru.change(owner, 0, [...bytes.values()].reduce((sum, n) => sum + n, 0));
+    else for (const [unit, n] of bytes) lru.change(owner, unit, n);
+    for (const unit of resume.order) lru.touch(owner, unit);
+    this.#dormant.set(id, owner);
+  }
+
+  /** Stands for a torrent that isn't open. */
+  #dormantOwner(id: string, evictable: boolean): UnitOwner {
     const { files, lru } = this.#shared;
-    const evictable = resume.layout === "extents" && this.limitBytes > 0;
     const owner: UnitOwner = {
       evictable,
       mayEvict: () => true,
       evict: (unit) => {
-        lru.change(owner, unit, -(bytes.get(unit) ?? 0));
+        lru.change(owner, unit, -lru.bytesOf(owner, unit));
         return files.remove(`${this.#directory}/${id}/${unit}.extent`).catch(() => {});
       },
     };
-    const bytes = unitBytes(resume);
-    if (!evictable) lru.change(owner, 0, [...bytes.values()].reduce((sum, n) => sum + n, 0));
-    else for (const [unit, n] of bytes) lru.change(owner, unit, n);
-    for (const unit of resume.order) lru.touch(owner, unit);
-    this.#dormant.set(id, owner);
+    return owner;
   }
 
   #forgetDormant(id: string): void {

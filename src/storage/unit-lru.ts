@@ -11,7 +11,7 @@ export interface UnitOwner {
 }
 
 interface Entry {
-  readonly owner: UnitOwner;
+  owner: UnitOwner;
   readonly unit: number;
   bytes: number;
 }
@@ -94,6 +94,23 @@ export class UnitLru {
   /** Units of an owner, least recently used first. */
   unitsOf(owner: UnitOwner): number[] {
     return [...this.#order].filter((entry) => entry.owner === owner).map((entry) => entry.unit);
+  }
+
+  /** Bytes of a unit of an evictable owner. */
+  bytesOf(owner: UnitOwner, unit: number): number {
+    return this.#owners.get(owner)?.get(unit)?.bytes ?? 0;
+  }
+
+  /** Everything of `owner` belongs to `heir`, which has nothing yet; when each unit was used last stays known. */
+  handOver(owner: UnitOwner, heir: UnitOwner): void {
+    const fixed = this.#fixed.get(owner);
+    if (fixed !== undefined) this.#fixed.set(heir, fixed);
+    this.#fixed.delete(owner);
+    const units = this.#owners.get(owner);
+    if (units === undefined) return;
+    for (const entry of units.values()) entry.owner = heir;
+    this.#owners.set(heir, units);
+    this.#owners.delete(owner);
   }
 
   /** Forgets everything about an owner. */

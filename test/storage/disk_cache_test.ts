@@ -2,6 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import type { PieceCache, PieceStore } from "../../src/storage/types.ts";
+import { isCollected } from "../support/collected.ts";
 import { settle } from "../support/fake-clock.ts";
 import { seeded } from "../metainfo/support.ts";
 import { check, fill, make } from "./disk-support.ts";
@@ -167,6 +168,26 @@ test("createDiskCache() evicts torrents that are not open, least recently used f
   assert(cache.usedBytes <= 400_000);
   assertEquals((await cache.open(torrents[0]!.layout)).have.count, 0);
   assertEquals((await cache.open(torrents[1]!.layout)).have.count, 4);
+});
+
+test("close() releases the store, which the cache does not need to count and evict its extents", async () => {
+  for (const limit of [0, 400_000]) {
+    const { open, clock } = make(limit);
+    const cache = await open();
+    const played = async (seed: number) => {
+      const torrent = sample({ a: 300_000 }, 65_536, seed);
+      const store = await cache.open(torrent.layout);
+      await fill(store, torrent);
+      await store.close();
+      clock.advance(1_000);
+      return new WeakRef(store);
+    };
+    const first = await played(1);
+    assert(await isCollected(first));
+    assertEquals(cache.usedBytes, 300_000);
+    await played(2);
+    assert(limit === 0 ? cache.usedBytes === 600_000 : cache.usedBytes <= 400_000);
+  }
 });
 
 test("createDiskCache() removes extents that no resume file claims", async () => {
