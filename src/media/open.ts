@@ -22,25 +22,42 @@ import type { HlsPlan, Presentation, TsLayout } from "./types.ts";
  */
 export async function openMedia(source: ByteSource, options: OpenOptions): Promise<Presentation> {
   const work = new IndexWork(source, options.signal, {}, options.memory);
-  const presentation = await present(work, options).finally(() => work.end());
+  return lasting(await present(work, options).finally(() => work.end()));
+}
+
+/** As it is kept, long after the swarm was left. A function of its own: closures made in `openMedia` would keep the source. */
+function lasting(presentation: Presentation): Presentation {
   let plan: HlsPlan | null = null;
   return {
     ...presentation,
     ts: considerate(presentation.ts),
-    tsFrom: async (ms, from, signal) => considerate(await presentation.tsFrom(ms, IndexWork.on(from, signal), signal)),
+    tsFrom: async (ms, from, signal) =>
+      considerate(await working(from, signal, (work) => presentation.tsFrom(ms, work, signal))),
     planHls: async (from, signal) => {
-      const hls = await presentation.planHls(IndexWork.on(from, signal), signal);
-      return plan ??= {
-        ...hls,
-        readSegment: (n, media, ...rest) => hls.readSegment(n, new ConsiderateSource(media), ...rest),
-      };
+      const hls = await working(from, signal, (work) => presentation.planHls(work, signal));
+      return plan ??= considerateHls(hls);
     },
   };
+}
+
+/** What `read` returns of an index that is read from `source`. */
+async function working<T>(source: ByteSource, signal: AbortSignal, read: (work: IndexWork) => Promise<T>): Promise<T> {
+  const work = new IndexWork(source, signal);
+  try {
+    return await read(work);
+  } finally {
+    work.end();
+  }
 }
 
 /** Other work gets its turn while it is read. */
 function considerate(ts: TsLayout): TsLayout {
   return { ...ts, read: (start, end, from, ...rest) => ts.read(start, end, new ConsiderateSource(from), ...rest) };
+}
+
+/** As `considerate`. */
+function considerateHls(hls: HlsPlan): HlsPlan {
+  return { ...hls, readSegment: (n, media, ...rest) => hls.readSegment(n, new ConsiderateSource(media), ...rest) };
 }
 
 async function present(source: IndexWork, options: OpenOptions): Promise<Presentation> {

@@ -43,7 +43,8 @@ export class IndexWork implements ByteSource {
   readonly sizeBytes: number;
   readonly holder: ByteSource["holder"];
   readonly signal: AbortSignal;
-  readonly #source: ByteSource;
+  /** Null after `end`. */
+  #source: ByteSource | null;
   readonly #limits: Required<WorkLimits>;
   readonly #memory: MemoryAccount | null;
   #heldBytes = 0;
@@ -79,13 +80,15 @@ export class IndexWork implements ByteSource {
 
   /** As `ByteSource.read`; a step of the work. Rejects with `too_busy` when there is no memory for it. */
   async read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array> {
-    if (this.#whole !== null) return await this.#source.read(offset, length, options);
+    const source = this.#source;
+    if (source === null) throw new MillraceError("closed", "the index was read");
+    if (this.#whole !== null) return await source.read(offset, length, options);
     if (++this.#reads > this.#limits.reads) throw tooMuch(`${this.#limits.reads} reads`);
     this.#hold(length);
     await this.spend(1);
     this.#pause();
     try {
-      return await this.#source.read(offset, length, options);
+      return await source.read(offset, length, options);
     } finally {
       this.#resumedMs = performance.now();
     }
@@ -93,11 +96,16 @@ export class IndexWork implements ByteSource {
 
   /** As `ByteSource.release`. */
   release(bytes: Uint8Array): void {
-    this.#source.release?.(bytes);
+    this.#source?.release?.(bytes);
   }
 
-  /** The index was read, or never will be: gives its memory back. Idempotent. */
+  /**
+   * The index was read, or never will be: gives its memory back. Idempotent. Releases the source, too: an index is kept long after
+   * its session, closures of it may keep this work (on Bun those of an async function keep all of its parameters), and the
+   * source is a whole swarm.
+   */
   end(): void {
+    this.#source = null;
     this.#memory?.giveBack(this.#heldBytes);
     this.#heldBytes = 0;
   }

@@ -106,7 +106,7 @@ export class LibraryDemuxer {
       if (this.#failure !== null) throw this.#failure;
       throw new MillraceError("bad_media", "the file is damaged: its packets cannot be found", { cause: error });
     } finally {
-      this.#source = null;
+      this.#source = this.#signal = null;
     }
   }
 
