@@ -8,14 +8,16 @@ import { ac3Frames, adtsFrames } from "../../src/media/transcode/made-frames.ts"
 import { asksForAac } from "../../src/media/transcode/choice.ts";
 import { Kept } from "../../src/media/transcode/kept.ts";
 import { ENCODE_TIMEOUT_MS, FfmpegEncoder, MAX_PROCESSES } from "../../src/media/transcode/ffmpeg.ts";
+import { RunAudio } from "../../src/media/transcode/run-audio.ts";
 import type { AudioEncoder, EncodeJob } from "../../src/media/transcode/types.ts";
+import type { StreamedRun, StreamedTimeline } from "../../src/media/timeline.ts";
 import type { Codec, Track } from "../../src/media/types.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { checkTs, ticksBetween } from "../support/ts-check.ts";
 import { fakeProcesses } from "./support/fake-processes.ts";
 import { collect, fixture, NEVER, openBytes } from "./support/files.ts";
 import { repeatTs } from "./ts-input-support.ts";
-import { concatBytes } from "../../src/bytes/hex.ts";
+import { concatBytes, toHex } from "../../src/bytes/hex.ts";
 
 /** An ADTS frame whose payload is `text`. */
 function adts(text: string): Uint8Array {
@@ -127,6 +129,43 @@ for (const name of ["mkv-hevc-eac3.mkv", "mp4-ac3.mp4", "mkv-mp3.mkv", "mp4-mp3.
     assertEquals(soundFrames(again).map(({ pts }) => pts), frames.map(({ pts }) => pts));
   });
 }
+
+test("RunAudio.framesOf() needs none of the memory that a run was read into, when that was made into sound", async () => {
+  const encoder = new FakeEncoder();
+  const runs = [0, 1].map((run) => ({
+    startDts90k: run * 90_000,
+    endDts90k: (run + 1) * 90_000,
+    maxPayloadBytes: null,
+    maxAccessUnits: [50],
+  })) as unknown as StreamedRun[];
+  const timeline: StreamedTimeline = {
+    kind: "streamed",
+    runs,
+    async *readRun(run) {
+      for (let i = 0; i < 40; i++) {
+        await Promise.resolve();
+        // The packet stands in a read with the picture.
+        const read = new Uint8Array(1000);
+        const time90k = run * 90_000 + i * 2250;
+        yield [{
+          track: 0,
+          pts90k: time90k,
+          dts90k: time90k,
+          keyframe: true,
+          data: read.subarray(500, 520).fill(7 + run),
+        }];
+        read.fill(0);
+      }
+    },
+  };
+  const audio = { codecId: "A_X", codecPrivate: null, sampleRate: 48000, channels: 2, bitDepth: null };
+  const made = new RunAudio({ track: 0, audio, target: "aac", channels: 2, timeline, encoder, maxFrames: () => 60 });
+  const source = new MemorySource(new Uint8Array(0));
+  await made.framesOf(0, source, NEVER);
+  await made.framesOf(1, source, NEVER);
+  const holds = (job: number, mark: number) => toHex(encoder.jobs[job]!.input).split(`0${mark}`.repeat(20)).length > 1;
+  assertEquals([holds(0, 7), holds(1, 7), holds(1, 8)], [true, true, true]);
+});
 
 test("openMedia() passes AC-3 with a warning and refuses Opus by name where no encoder is", async () => {
   const wish = { transcode: { mp3: true, ac3: true } };

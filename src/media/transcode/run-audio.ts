@@ -77,7 +77,8 @@ export class RunAudio {
       for (const { pts90k, data } of batch) {
         bytes += data.length;
         if (bytes > MAX_INPUT_BYTES || packets.length >= MAX_INPUT_PACKETS) continue;
-        packets.push({ time90k: pts90k - this.#shift90k, data });
+        // A copy: `data` is a view of everything that was read with it, the picture included, and tails are kept.
+        packets.push({ time90k: pts90k - this.#shift90k, data: data.slice() });
       }
     }
     const tail = this.#endOf(packets);
