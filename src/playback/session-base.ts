@@ -239,7 +239,10 @@ export abstract class Session {
    */
   protected watch(ending: AbortSignal): void {
     const stop = () => this.stop(abortError(ending).message);
-    ending.addEventListener("abort", stop, { once: true, signal: this.signal });
+    ending.addEventListener("abort", stop, { once: true });
+    // Not by the option `signal` of `addEventListener`: Node collects all but the last of its links to one `ending`, and then removes
+    // nothing, so a swarm that many watch one after the other would keep all their sessions.
+    this.signal.addEventListener("abort", () => ending.removeEventListener("abort", stop), { once: true });
     if (ending.aborted) queueMicrotask(stop);
     this.#lookLater();
   }

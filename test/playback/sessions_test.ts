@@ -4,6 +4,7 @@ import { MillraceError } from "../../src/errors.ts";
 import { fileBody } from "../../src/playback/output.ts";
 import type { StartRequest } from "../../src/playback/start-request.ts";
 import { statOf } from "../../src/playback/stat.ts";
+import { isCollected } from "../support/collected.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 import { nextFile } from "../../src/playback/next-file.ts";
 import { fakeMetainfo, FakeSwarm, FakeSwarms, makeSessions, startRequest } from "./support.ts";
@@ -44,6 +45,16 @@ test("Sessions.start() joins the session of the same key and makes another for a
   assertEquals(await start({ pid: "aac", transcode: { mp3: false, ac3: true } }), transcoded);
   assertNotEquals((await start({ pid: "aac", transcode: { mp3: true, ac3: true } })).id, transcoded.id);
   assertEquals(await start({ pid: "p" }), await start({ pid: "p", clientHost: "10.9.9.9" }));
+});
+
+test("PlaybackSession.stop() leaves nothing of the session at a swarm that others still watch", async () => {
+  const { start, swarm } = setUp();
+  const watched = await Promise.all(["a", "b", "c"].map(async (pid) => new WeakRef(await start({ pid }))));
+  // What only garbage collection could lose is lost by now.
+  assertEquals(await isCollected(watched[0]!), false);
+  for (const session of watched) session.deref()!.stop("test");
+  for (const session of watched) assert(await isCollected(session));
+  assertEquals(swarm.ending.aborted, false);
 });
 
 test("PlaybackSession.stop() disturbs no other session and returns the lease", async () => {
