@@ -8,6 +8,7 @@
  *
  *   --csv FILE           all samples, to find steps
  *   --runtime-flag FLAG  for the engine's runtime, such as --inspect=127.0.0.1:9229; repeatable
+ *   --load SHARE         fewer actors that rest longer, where the machine has other work: 0.5 is about half (default 1)
  *   --idle SECONDS       how long it stands idle (default 120: sessions end after 60 s)
  */
 import { appendFileSync, writeFileSync } from "node:fs";
@@ -44,14 +45,18 @@ const { values, positionals } = parseArgs({
   options: {
     csv: { type: "string" },
     idle: { type: "string", default: String(DEFAULT_IDLE_S) },
+    load: { type: "string", default: "1" },
     "runtime-flag": { type: "string", multiple: true, default: [] },
   },
 });
 const runtime = positionals.find(isRuntime) ?? runtimeName();
 const minutes = Number(positionals.find((word) => !isRuntime(word)) ?? DEFAULT_MINUTES);
 const idleS = Number(values.idle);
-if (!isRuntime(runtime) || !(minutes > 0 && minutes <= MAX_MINUTES) || !(idleS >= 0)) {
-  console.error("usage: soak [minutes] [deno|node|bun] [--csv FILE] [--idle SECONDS] [--runtime-flag FLAG]");
+const load = Number(values.load);
+if (!isRuntime(runtime) || !(minutes > 0 && minutes <= MAX_MINUTES) || !(idleS >= 0) || !(load > 0 && load <= 1)) {
+  console.error(
+    "usage: soak [minutes] [deno|node|bun] [--csv FILE] [--idle SECONDS] [--load SHARE] [--runtime-flag FLAG]",
+  );
   exit(false);
 }
 console.log(`soak on ${runtime}: ${minutes} min, then ${idleS} s idle`);
@@ -65,7 +70,7 @@ try {
   const { subject } = world;
   console.log(`engine ${subject.pid} at ${subject.url}`);
   const over = AbortSignal.any([interrupted.signal, AbortSignal.timeout(minutes * 60_000)]);
-  await Promise.all([act(world, tally, over), sampled(subject, over, values.csv, busy)]);
+  await Promise.all([act(world, tally, over, load), sampled(subject, over, values.csv, busy)]);
   const rested = AbortSignal.any([interrupted.signal, AbortSignal.timeout(idleS * 1000)]);
   await sampled(subject, rested, undefined, idle);
   if (subject.isAlive()) idle.push(await readSample(subject));

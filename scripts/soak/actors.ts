@@ -20,8 +20,11 @@ export interface Tally {
   bytes: number;
 }
 
-/** Runs all actors until `over` fires; resolves when the last has left. */
-export async function act(world: World, tally: Tally, over: AbortSignal): Promise<void> {
+/**
+ * Runs all actors until `over` fires; resolves when the last has left. `load` over 0 and at most 1: with half the load about
+ * half the actors, but one of each kind, rest twice as long between their deeds.
+ */
+export async function act(world: World, tally: Tally, over: AbortSignal, load = 1): Promise<void> {
   const cast: readonly (readonly [string, number, number, Deed])[] = [
     ["film, MPEG TS", 3, 2, watchFilmTs],
     ["film, HLS", 2, 2, watchFilmHls],
@@ -36,14 +39,16 @@ export async function act(world: World, tally: Tally, over: AbortSignal): Promis
     ["seeder killed", 1, 15, (stage) => pick(stage.world.films).restart(1000)],
     ["broadcaster killed", 1, 45, (stage) => pick(stage.world.channels).restart(2000)],
   ];
-  await Promise.all(cast.flatMap(([name, count, pauseS, deed]) =>
-    Array.from({ length: count }, async () => {
-      while (!over.aborted) {
-        await pause(pauseS * 1000 * (0.5 + Math.random()), over);
-        if (!over.aborted) await perform(name, deed, world, tally, over);
-      }
-    })
-  ));
+  await Promise.all(
+    cast.flatMap(([name, count, pauseS, deed]) =>
+      Array.from({ length: Math.ceil(count * load) }, async () => {
+        while (!over.aborted) {
+          await pause(pauseS / load * 1000 * (0.5 + Math.random()), over);
+          if (!over.aborted) await perform(name, deed, world, tally, over);
+        }
+      })
+    ),
+  );
 }
 
 /** What a deed works with. */
@@ -171,7 +176,8 @@ async function broadcastFromHere(stage: Stage): Promise<void> {
     const start = await open(stage, `/engine/getstream?magnet=${encodeURIComponent(sent.magnet)}&${viewer()}`);
     await read(stage, start, 5);
   } finally {
-    await call(stage, "broadcast_stop", { infohash: sent.infohash });
+    // Not by the deed's own signal: a broadcast that it leaves running would count in the idle engine.
+    await call({ ...stage, signal: new AbortController().signal }, "broadcast_stop", { infohash: sent.infohash });
   }
 }
 
