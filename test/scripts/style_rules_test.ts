@@ -25,3 +25,16 @@ test("styleFaults() refuses constants of a module in small letters, not those of
     ],
   );
 });
+
+test("styleFaults() refuses listeners that end by the option signal", () => {
+  assertEquals(
+    faults(
+      'a.addEventListener("abort", f, { once: true, signal: b });\n  this.#x.addEventListener("y", z, { signal });\n' +
+        'signal.addEventListener("abort", () => g(signal), { once: true });',
+    ),
+    [
+      "src/x.ts:1: the option signal of addEventListener; call removeEventListener",
+      "src/x.ts:2: the option signal of addEventListener; call removeEventListener",
+    ],
+  );
+});
