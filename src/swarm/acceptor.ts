@@ -51,7 +51,8 @@ export class Acceptor {
     let sameHost = 0;
     for (const { host } of this.#pending) if (host === from) sameHost++;
     if (
-      this.#closed || sameHost >= MAX_PENDING_PER_HOST || bans.has(from, clock.monotonic()) || !this.#makeRoom(from)
+      this.#closed || sameHost >= MAX_PENDING_PER_HOST || bans.hasAddress(from, clock.monotonic()) ||
+      !this.#makeRoom(from)
     ) {
       return connection.abort();
     }

@@ -8,10 +8,12 @@ import { BLOCK_BYTES } from "../wire/types.ts";
 /** Failed attempts remembered: with more pieces than this in doubt at once, bans will follow anyway. */
 const MAX_ATTEMPTS = 64;
 
-/** A sender: the swarm's number and the host, which outlives the connection. */
+/** A sender: the swarm's number, and what identifies it after the connection has ended. */
 export interface Suspect {
   readonly source: number;
   readonly host: string;
+  /** The id in the handshake of a peer; "" for a web seed. */
+  readonly peerIdHex: string;
 }
 
 interface Attempt {

@@ -214,9 +214,9 @@ export class TorrentSwarmManager implements SwarmManager {
     this.#externalPort = port;
   }
 
-  /** Whether this host is banned for corrupt data or for breaking the protocol. */
+  /** Whether this host, or a peer at it, is banned for corrupt data or for breaking the protocol. */
   banned(host: string): boolean {
-    return this.context.bans.has(host, this.#ports.clock.monotonic());
+    return this.context.bans.concerns(host, this.#ports.clock.monotonic());
   }
 
   /** Bytes per second, 0 = unlimited. */

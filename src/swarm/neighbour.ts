@@ -1,4 +1,5 @@
 /** One connection of a swarm, of a torrent or a broadcast: what both kinds know of the far end. */
+import { toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock, SocketAddress } from "../ports.ts";
 import { type PauseReason, Pauses } from "../wire/pauses.ts";
@@ -62,6 +63,11 @@ export abstract class Neighbour<Swarm extends NeighbourSwarm = NeighbourSwarm> {
   /** Its handshake is done, and it is still connected. */
   get isReady(): boolean {
     return this.info !== null && !this.#isClosed;
+  }
+
+  /** The id in its handshake; null before that. */
+  get peerIdHex(): string | null {
+    return this.info === null ? null : toHex(this.info.peerId);
   }
 
   /** It takes part in the swarm, so others hear of it. */

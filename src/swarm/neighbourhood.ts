@@ -4,6 +4,7 @@ import type { PeerOrigin, ServerScope } from "../discovery/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock, SocketAddress, TcpConnection, Timer } from "../ports.ts";
 import type { AcceptTarget, LinkSettings } from "../wire/options.ts";
+import { type Offence, offenceOf } from "../wire/offence.ts";
 import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import { hostKey, samePeerId } from "./address.ts";
 import type { AddressBook, KnownAddress } from "./address-book.ts";
@@ -168,6 +169,9 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
 
   ready(session: Session): void {
     const { peerId, dht } = session.info!;
+    if (this.context.bans.hasPeer(session.host, session.peerIdHex!, this.now())) {
+      return session.drop(new MillraceError("denied", "banned"));
+    }
     for (const other of this.sessions) {
       if (other === session || !other.isReady || !samePeerId(other.info!.peerId, peerId)) continue;
       const loser = this.redundant(other, session);
@@ -231,7 +235,8 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
       this.context.ports.log.log("error", "a fault of the engine ended the connection to a peer", fields);
     }
     this.#pex.left(session);
-    if (hasCode(error, "protocol_violation") && session.info !== null) this.ban(session.host, error.message);
+    const offence = session.info === null ? null : offenceOf(error);
+    if (offence !== null) this.note(session.host, session.peerIdHex!, offence, error!.message);
     if (session.address !== null) this.settle(session, session.address, error);
     this.left(session);
     if (this.isClosed) return;
@@ -316,6 +321,7 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     if (session.isResting) this.book.rest(entry, nowMs, false);
     // During a handshake, `conflict` means that our own peer id answered.
     else if (hasCode(error, "conflict") && !isGreeted) entry.state = "self";
+    else if (isGreeted && (hasCode(error, "denied") || offenceOf(error) !== null)) this.book.failed(entry, nowMs);
     else if (isGreeted) this.book.ended(entry, nowMs);
     else if (this.context.encryption !== "off" && !entry.flipEncryption) this.book.flip(entry, nowMs);
     else {
@@ -324,17 +330,23 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     }
   }
 
-  /** Bans a host and ends every connection to it. */
-  protected ban(host: string, reason: string): void {
-    this.context.ports.log.log("info", "peer banned", { host, reason });
-    this.context.bans.ban(host, this.now());
+  /** A peer did something wrong: counts it, and ends the connections that it may cost. */
+  protected note(host: string, peerIdHex: string, offence: Offence, reason: string): void {
+    const { bans, ports: { log } } = this.context;
+    const nowMs = this.now();
+    const banned = bans.note(host, peerIdHex, offence, nowMs);
+    log.log("info", "a peer broke the protocol", { host, offence, reason, banned });
+    if (banned === "none") return;
     for (const session of [...this.sessions]) {
-      if (hostKey(session.host) === hostKey(host)) session.drop(new MillraceError("denied", "banned"));
+      const id = session.peerIdHex;
+      const isOut = id === null ? bans.hasAddress(session.host, nowMs) : bans.hasPeer(session.host, id, nowMs);
+      if (isOut) session.drop(new MillraceError("denied", "banned"));
     }
   }
 
+  /** Whether no peer at this address may connect. */
   protected isBanned(host: string): boolean {
-    return this.context.bans.has(host, this.now());
+    return this.context.bans.hasAddress(host, this.now());
   }
 
   /** Whether an incoming connection from this host may come. */

@@ -347,8 +347,10 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   }
 
   allowedFast(piece: number): void {
-    if (!this.#joined) this.#early.allowedFast(piece);
-    else this.#torrent.transfer?.scheduler.allowedFast(this.id, piece, this.swarm.clock.monotonic());
+    if (this.pieces === null) this.#early.allowedFast(piece);
+    else if (piece < this.pieces.size) {
+      this.#torrent.transfer?.scheduler.allowedFast(this.id, piece, this.swarm.clock.monotonic());
+    }
   }
 
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null {

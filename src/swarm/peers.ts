@@ -64,12 +64,13 @@ export class Peers extends Neighbourhood<PeerSession> implements PeerSwarm, Roun
   /** The suspect for a source. */
   suspect(source: number): Suspect | undefined {
     const session = this.get(source);
-    return session === undefined ? this.#departed.get(source) : { source, host: hostKey(session.host) };
+    if (session === undefined) return this.#departed.get(source);
+    return { source, host: hostKey(session.host), peerIdHex: session.peerIdHex ?? "" };
   }
 
-  /** It sent corrupt data: bans its host and ends every connection to it. */
-  convict(suspect: Suspect): void {
-    this.ban(suspect.host, "it sent corrupt data");
+  /** It sent corrupt data: bans it, and ends its connections. */
+  convict({ host, peerIdHex }: Suspect): void {
+    this.note(host, peerIdHex, "lie", "it sent corrupt data");
   }
 
   /** The data path exists now: all peers join it and learn what we have. */
@@ -153,7 +154,10 @@ export class Peers extends Neighbourhood<PeerSession> implements PeerSwarm, Roun
   }
 
   protected left(session: PeerSession): void {
-    if (session.downloadRate.totalBytes > 0) this.#departed.remember(session.id, session.host);
+    if (session.downloadRate.totalBytes > 0) {
+      const { id: source, host, peerIdHex } = session;
+      this.#departed.remember({ source, host: hostKey(host), peerIdHex: peerIdHex ?? "" });
+    }
     this.#rounds.left(session);
     this.torrent.fetcher.pump();
   }

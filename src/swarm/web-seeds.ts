@@ -60,7 +60,7 @@ export class WebSeeds {
   /** The web seed with this source number. */
   suspect(source: number): Suspect | undefined {
     const seed = this.#seeds.find((s) => s.source === source);
-    return seed === undefined ? undefined : { source, host: seed.url };
+    return seed === undefined ? undefined : { source, host: seed.url, peerIdHex: "" };
   }
 
   /** It sent corrupt data and is never used again. False when the suspect is not a web seed. */

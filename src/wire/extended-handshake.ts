@@ -2,6 +2,7 @@
 import bencode from "bencode";
 import { addressBytes, addressText } from "./address.ts";
 import { type BencodeDictionary, integerWithin } from "../bytes/bencode.ts";
+import { hasCode } from "../errors.ts";
 import { decodeDictionary } from "./bencode-check.ts";
 import { DEFAULT_PEER_REQUEST_QUEUE_LIMIT, MAX_METADATA_BYTES } from "./limits.ts";
 import { liveField, readLiveOffer } from "./live-exchange.ts";
@@ -57,12 +58,22 @@ function extensionIds(dictionary: BencodeDictionary): Record<string, number> {
   return ids;
 }
 
+function readDictionary(payload: Uint8Array): BencodeDictionary | null {
+  try {
+    return decodeDictionary(payload).dictionary;
+  } catch (error) {
+    if (hasCode(error, "protocol_violation")) return null;
+    throw error;
+  }
+}
+
 /**
  * Reads the far end's handshake. `message` is what the library sees: only the fields known
- * here, each of the right type and range. Throws `protocol_violation` on malformed bencoding.
+ * here, each of the right type and range. Null when it is no bencoded dictionary.
  */
-export function readExtendedHandshake(payload: Uint8Array): { info: ExtendedHandshake; message: Uint8Array } {
-  const { dictionary } = decodeDictionary(payload);
+export function readExtendedHandshake(payload: Uint8Array): { info: ExtendedHandshake; message: Uint8Array } | null {
+  const dictionary = readDictionary(payload);
+  if (dictionary === null) return null;
   const ids = extensionIds(dictionary);
   const metadataBytes = integerWithin(dictionary.metadata_size, 1, MAX_METADATA_BYTES);
   const queueLimit = integerWithin(dictionary.reqq, 1, Number.MAX_SAFE_INTEGER) ?? DEFAULT_PEER_REQUEST_QUEUE_LIMIT;

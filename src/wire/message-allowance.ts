@@ -3,9 +3,9 @@
  * takes to handle; requested blocks are free, since bandwidth bounds them.
  */
 import { Allowance } from "../bytes/allowance.ts";
-import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import { MessageId } from "./frame-reader.ts";
+import { grave } from "./offence.ts";
 
 /** Units per second: half a percent of a processor. A peer that downloads at 1 Gbit/s sends some 2000 `have`s per second. */
 const UNITS_PER_S = 5_000;
@@ -93,6 +93,6 @@ export class MessageAllowance {
   /** Throws `protocol_violation` when the peer has sent more than any client does. */
   spend(units: number): void {
     if (this.#allowance.take(units, this.#nowMs)) return;
-    throw new MillraceError("protocol_violation", "the peer sent a flood of messages");
+    throw grave("flood", "the peer sent a flood of messages");
   }
 }

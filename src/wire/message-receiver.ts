@@ -35,37 +35,30 @@ export class MessageReceiver implements FrameSink {
   readonly #maxPieces: number;
   #pieceCount: number | null = null;
   #shape: PieceShape | null = null;
-  /** Kept until the piece count is known and the bitfield can be checked. */
-  #bitfieldBytes: Uint8Array | null = null;
   #piecesTold = false;
   #allTold = false;
-  #highestPiece = -1;
 
   constructor(parts: ReceiverParts) {
     this.#parts = parts;
     this.#maxPieces = parts.live ? MAX_LIVE_PIECES : MAX_PIECES;
   }
 
-  /** As `PeerLink.setPieceCount`; returns what was wrong with earlier messages. */
-  setPieceCount(count: number, shape: PieceShape | null): MillraceError | null {
+  /** As `PeerLink.setPieceCount`. */
+  setPieceCount(count: number, shape: PieceShape | null): void {
     this.#pieceCount = count;
     this.#shape = shape;
-    const bits = this.#bitfieldBytes;
-    this.#bitfieldBytes = null;
-    if (this.#highestPiece >= count) return violation("the peer named a piece beyond the last");
-    if (bits !== null && !fits(bits, count)) return violation("the peer's bitfield does not fit the torrent");
-    return null;
   }
 
   numbers(id: number, a: number, b: number, c: number): void {
-    if (a >= (this.#pieceCount ?? this.#maxPieces)) throw violation(`message ${id} names piece ${a}`);
     const handlers = this.#parts.handlers;
     // An accepted request is paid for by what it downloads.
     if (id !== MessageId.request) this.#parts.spend(unitsOf(id, null));
+    const isFast = id === MessageId.reject || id === MessageId.allowedFast || id === MessageId.suggest;
+    if (isFast && !this.#parts.wire.hasFast) throw violation(`message ${id} without the fast extension`);
+    if (id !== MessageId.request && !this.#exists(a)) return;
     switch (id) {
       case MessageId.have:
         this.#piecesTold = true;
-        if (a > this.#highestPiece) this.#highestPiece = a;
         return handlers.have(a);
       case MessageId.request:
         return this.#requested(a, b, c);
@@ -75,21 +68,19 @@ export class MessageReceiver implements FrameSink {
         if (this.#parts.wire.hasFast) this.#parts.outbox.triple(MessageId.reject, a, b, c);
         return handlers.cancel(a, b, c);
     }
-    if (!this.#parts.wire.hasFast) throw violation(`message ${id} without the fast extension`);
     if (id === MessageId.reject) handlers.reject(a, b, c);
     else if (id === MessageId.allowedFast) handlers.allowedFast(a);
   }
 
   /** BEP 54. */
   dontHave(piece: number): void {
-    if (piece >= (this.#pieceCount ?? this.#maxPieces)) throw violation(`lt_donthave names piece ${piece}`);
-    // Until the metadata is known this is a piece number to check later, like any other.
-    if (piece > this.#highestPiece) this.#highestPiece = piece;
-    this.#parts.handlers.dontHave?.(piece);
+    if (this.#exists(piece)) this.#parts.handlers.dontHave?.(piece);
   }
 
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null {
-    this.#checkBlock(piece, offset, length);
+    if (!this.#isInside(piece, offset, length)) {
+      throw violation(`block ${piece}:${offset}+${length} is outside the torrent or too large`);
+    }
     return this.#parts.handlers.blockTarget(piece, offset, length);
   }
 
@@ -125,11 +116,8 @@ export class MessageReceiver implements FrameSink {
     if (id === MessageId.bitfield) {
       // BEP 3 and 6 want it first and only once, but aria2 sends more of them, instead of many `have`s, as it gets pieces.
       this.#piecesTold = true;
-      const bits = message.subarray(1);
-      if (this.#pieceCount === null) this.#bitfieldBytes = bits;
-      else if (!fits(bits, this.#pieceCount)) throw violation("the bitfield does not fit the torrent");
       this.#parts.wire.feedMessage(message);
-      return handlers.bitfield(bits);
+      return handlers.bitfield(message.subarray(1));
     }
     this.#parts.wire.feedMessage(message);
     switch (id) {
@@ -154,37 +142,33 @@ export class MessageReceiver implements FrameSink {
 
   #extendedArrived(message: Uint8Array): void {
     if (message[1] !== 0) return this.#parts.wire.feedMessage(message);
-    if (message.length > MAX_HANDSHAKE_BYTES) throw violation("the extended handshake is larger than any client's");
-    const { info, message: checked } = readExtendedHandshake(message.subarray(2));
+    const read = message.length > MAX_HANDSHAKE_BYTES ? null : readExtendedHandshake(message.subarray(2));
+    // A malformed or giant one is ignored: the peer has no extensions, or keeps those of its last handshake.
+    if (read === null) return;
+    const { info, message: checked } = read;
     this.#parts.wire.feedMessage(checked);
     this.#parts.handlers.extended(info);
     this.#parts.metadataExchange?.handshakeRead();
   }
 
   #requested(piece: number, offset: number, length: number): void {
-    this.#checkBlock(piece, offset, length);
     const { hasFast, amChoking } = this.#parts.wire;
-    const outcome = amChoking ? "full" : this.#parts.requests.add(piece, offset, length);
+    const isFine = !amChoking && this.#isInside(piece, offset, length);
+    const outcome = isFine ? this.#parts.requests.add(piece, offset, length) : "full";
     if (outcome === "added") return this.#parts.handlers.request(piece, offset, length);
     this.#parts.spend(unitsOf(MessageId.request, null));
-    if (outcome === "full") {
-      if (hasFast) this.#parts.outbox.triple(MessageId.reject, piece, offset, length);
-      else if (!amChoking) throw violation("more requests than allowed");
-    }
+    if (outcome === "full" && hasFast) this.#parts.outbox.triple(MessageId.reject, piece, offset, length);
   }
 
-  #checkBlock(piece: number, offset: number, length: number): void {
-    let inside = length > 0 && length <= MAX_BLOCK_BYTES && piece < (this.#pieceCount ?? this.#maxPieces);
-    if (inside && this.#shape !== null) {
-      const { pieceLengthBytes, totalBytes } = this.#shape;
-      inside = offset + length <= Math.min(pieceLengthBytes, totalBytes - piece * pieceLengthBytes);
-    }
-    if (!inside) throw violation(`block ${piece}:${offset}+${length} is outside the torrent or too large`);
+  /** Whether there may be such a piece. Messages about others are ignored: they cost us nothing more. */
+  #exists(piece: number): boolean {
+    return piece < (this.#pieceCount ?? this.#maxPieces);
   }
-}
 
-/** True when the bitfield has the right length and its spare bits are zero (BEP 3). */
-function fits(bits: Uint8Array, count: number): boolean {
-  if (bits.length !== Math.ceil(count / 8)) return false;
-  return (count & 7) === 0 || (bits[bits.length - 1]! & (0xff >> (count & 7))) === 0;
+  #isInside(piece: number, offset: number, length: number): boolean {
+    const isBlock = length > 0 && length <= MAX_BLOCK_BYTES && this.#exists(piece);
+    if (!isBlock || this.#shape === null) return isBlock;
+    const { pieceLengthBytes, totalBytes } = this.#shape;
+    return offset + length <= Math.min(pieceLengthBytes, totalBytes - piece * pieceLengthBytes);
+  }
 }

@@ -240,8 +240,7 @@ export class WireLink implements PeerLink {
     this.#pieceCount = count;
     this.#reader?.setPieceCount(count);
     this.#allowance.setPieceCount(count);
-    const error = this.#receiver?.setPieceCount(count, shape ?? null) ?? null;
-    if (error !== null) this.#finish(error);
+    this.#receiver?.setPieceCount(count, shape ?? null);
   }
 
   keepAlive(): void {

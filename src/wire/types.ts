@@ -48,7 +48,7 @@ export interface PeerLinkHandlers {
   unchoke(): void;
   interested(): void;
   uninterested(): void;
-  /** Pieces that the far end has; until the metadata is known, `bytes` may be longer or shorter than the torrent. */
+  /** Pieces that the far end has; `bytes` may be longer or shorter than the torrent, and have spare bits set. */
   bitfield(bytes: Uint8Array): void;
   haveAll(): void;
   haveNone(): void;
@@ -84,7 +84,7 @@ export interface PeerLinkHandlers {
   metadataFailed(error: Error): void;
   /** A `live1` message, which the receiver may keep; only with `LinkSettings.live`. */
   live?(message: Uint8Array): void;
-  /** Last call. `error` is a MillraceError; `protocol_violation` when the peer broke a rule (ban it). */
+  /** Last call. `error` is a MillraceError; `protocol_violation` when the peer broke a rule (see `offenceOf`). */
   close(error: Error | null): void;
 }
 
@@ -156,8 +156,8 @@ export interface PeerLink {
   /** Serves the metadata by ut_metadata from now on. */
   setMetadata(infoBytes: Uint8Array): void;
   /**
-   * Number of pieces, once known: naming a piece beyond it, even in an earlier message, is a protocol violation. With
-   * `shape`, so are blocks outside their piece.
+   * Number of pieces, once known: messages that name a piece beyond it are ignored, blocks of one are a protocol
+   * violation. With `shape`, so are blocks outside their piece, and requests for such are rejected.
    */
   setPieceCount(count: number, shape?: PieceShape): void;
   keepAlive(): void;

@@ -75,6 +75,8 @@ test("eighteen peers that flood us with messages delay nobody and are banned", a
       await Promise.all(kinds.map(([, bytes], i) => flood(sockets[i]!, bytes, MOST_FLOOD_MS)));
     });
     assertEquals(kinds.filter((_, i) => !sockets[i]!.destroyed).map(([name]) => name), []);
+    // A flood costs only its peer, known by its id; the third from one address, under whatever id, costs the address.
+    for (let i = 0; i < 2; i++) await flood(await join(target, torrent, "127.0.4.1"), kinds[0]![1], MOST_FLOOD_MS);
     await assertRejects(() => join(target, torrent, "127.0.4.1"));
     for (const socket of sockets) socket.destroy();
   });

@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { AddressBook, MAX_ADDRESSES } from "../../src/swarm/address-book.ts";
 import { hostKey, parseAddress } from "../../src/swarm/address.ts";
 import { Assembly } from "../../src/swarm/assembly.ts";
-import { BAN_MS, BanList, MAX_BANS } from "../../src/swarm/bans.ts";
+import { BanList, MAX_OFFENDERS } from "../../src/swarm/bans.ts";
 import { type ChokeCandidate, chooseUnchoked } from "../../src/swarm/choker.ts";
 import { Evidence } from "../../src/swarm/evidence.ts";
 import { PeerSession, type PeerSwarm } from "../../src/swarm/peer-session.ts";
@@ -41,13 +41,42 @@ test("TokenBucket passes bytes at its limit, pauses while in debt, and serves wa
   assertEquals(bucket.open, true);
 });
 
-test("BanList forgets after an hour and stays bounded", () => {
+test("BanList.note() bans a peer at its fourth slip, and neither its address nor its namesake elsewhere", () => {
   const bans = new BanList();
-  bans.ban("::ffff:1.2.3.4", 0);
-  assertEquals(bans.has("1.2.3.4", 10), true);
-  assertEquals(bans.has("1.2.3.4", BAN_MS + 1), false);
-  for (let i = 0; i < MAX_BANS + 10; i++) bans.ban(`host${i}`, 0);
-  assertEquals(bans.size, MAX_BANS);
+  const minuteMs = 60_000;
+  const noted = [0, 1, 2, 3].map((at) => bans.note("::ffff:1.2.3.4", "aa", "slip", at * 1_000));
+  assertEquals(noted, ["none", "none", "none", "peer"]);
+  assertEquals(bans.hasPeer("1.2.3.4", "aa", minuteMs), true);
+  assertEquals(bans.concerns("1.2.3.4", minuteMs), true);
+  assertEquals(bans.hasPeer("1.2.3.4", "bb", minuteMs), false);
+  assertEquals(bans.hasPeer("1.2.3.5", "aa", minuteMs), false);
+  assertEquals(bans.hasPeer("1.2.3.4", "aa", 5 * minuteMs), false);
+  // Slips that are rare enough never add up.
+  for (let i = 0; i < 1_000; i++) assertEquals(bans.note("1.2.3.6", "cc", "slip", i * 2 * minuteMs), "none");
+});
+
+test("BanList.note() bans an address for about an hour after two lies, three floods, or fifty slips under changing ids", () => {
+  for (const [offence, most] of [["lie", 2], ["flood", 3], ["slip", 50]] as const) {
+    const bans = new BanList();
+    for (let i = 1; i < most; i++) {
+      bans.note("1.2.3.4", `id ${i}`, offence, 0);
+      assertEquals(bans.hasAddress("1.2.3.4", 0), false);
+    }
+    assertEquals(bans.note("1.2.3.4", "last", offence, 0), "address");
+    assertEquals(bans.hasPeer("1.2.3.4", "never seen", 45 * 60_000), true);
+    assertEquals(bans.hasAddress("1.2.3.4", 80 * 60_000), false);
+  }
+});
+
+test("BanList bans the peer of a single lie or flood, and stays bounded", () => {
+  const bans = new BanList();
+  assertEquals(bans.note("1.2.3.4", "aa", "lie", 0), "peer");
+  assertEquals(bans.note("1.2.3.5", "aa", "flood", 0), "peer");
+  // More of the same peer's pieces were under way.
+  assertEquals(bans.note("1.2.3.4", "aa", "lie", 0), "none");
+  assertEquals(bans.hasAddress("1.2.3.4", 0), false);
+  for (let i = 0; i < MAX_OFFENDERS + 10; i++) bans.note(`host ${i}`, "aa", "slip", 0);
+  assertEquals(bans.size, 2 * MAX_OFFENDERS);
 });
 
 test("parseAddress() reads IPv4, names and IPv6, and rejects anything else", () => {
@@ -226,7 +255,7 @@ test("Assembly keeps a late writer from changing a block that another peer finis
 
 test("Evidence.convict() returns the senders whose blocks differ from the good copy", () => {
   const evidence = new Evidence();
-  const peer = (source: number) => ({ source, host: `h${source}` });
+  const peer = (source: number) => ({ source, host: `h${source}`, peerIdHex: "aa" });
   evidence.record(5, ["a", "x", "c"], [peer(1), peer(2), peer(1)]);
   evidence.record(5, ["a", "b", "y"], [peer(1), peer(1), peer(3)]);
   assertEquals(evidence.convict(5, ["a", "b", "c"]).map((s) => s.source).sort(), [2, 3]);

@@ -1,5 +1,5 @@
 /** Decides about headers that peers send: known, too old, too many, forged, or verified. */
-import { MillraceError } from "../../errors.ts";
+import { grave } from "../../wire/offence.ts";
 import { headerPlace, type PieceHeader } from "../header.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
@@ -60,6 +60,6 @@ export class HeaderGate {
   #forged(peer: LivePeer): void {
     this.#view.counters.forgedHeaders++;
     if (++peer.forgedHeaders < BOUNDS.forgedHeaderLimit) return;
-    this.#view.ban(peer, new MillraceError("protocol_violation", "headers with false signatures"));
+    this.#view.ban(peer, grave("lie", "headers with false signatures"));
   }
 }

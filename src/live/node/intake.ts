@@ -1,6 +1,7 @@
 /** Sorts blocks that peers send: too early (no header yet), a proof, a duplicate, false, or good and stored. */
 import { equalBytes } from "../../bytes/hex.ts";
 import { MillraceError } from "../../errors.ts";
+import { grave } from "../../wire/offence.ts";
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { blockCount, blockLength, hashOfBlock, type PieceHeader } from "../header.ts";
 import type { Headerless } from "./headerless.ts";
@@ -106,6 +107,6 @@ export class Intake {
   #poisoned(peer: LivePeer, message: string): void {
     this.#view.counters.badBlocks++;
     this.#view.beWary();
-    this.#view.ban(peer, new MillraceError("protocol_violation", message));
+    this.#view.ban(peer, grave("lie", message));
   }
 }

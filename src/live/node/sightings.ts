@@ -1,5 +1,5 @@
 /** Evaluates neighbours' WINDOWs for pieces that we lack: since when these exist, and how common they are. */
-import { MillraceError } from "../../errors.ts";
+import { grave } from "../../wire/offence.ts";
 import { windowHas, type WindowMessage } from "../messages.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
@@ -19,7 +19,7 @@ export class Sightings {
   told(peer: LivePeer, message: WindowMessage, nowMs: number): void {
     const connectedS = (nowMs - peer.connectedMs) / 1000;
     if (++peer.windows > BOUNDS.windowBacklog + BOUNDS.windowsPerS * connectedS) {
-      throw new MillraceError("protocol_violation", "a flood of WINDOWs");
+      throw grave("flood", "a flood of WINDOWs");
     }
     peer.setWindow(message);
     const { newest } = this.#view.window;

@@ -50,12 +50,17 @@ export function idleHandlers(): PeerLinkHandlers {
   };
 }
 
-/** Serves `torrent` on `host`, answering requests as `behaviour` decides. */
+/** Serves `torrent` on `host`, answering requests as `behaviour` decides; `peerId`: by default each connection has its own. */
 export async function badPeer(
   ports: Ports,
   torrent: TestTorrent,
   behaviour: Behaviour,
-  options: { host?: string; unchoke?: boolean; handlers?: (link: PeerLink) => Partial<PeerLinkHandlers> } = {},
+  options: {
+    host?: string;
+    unchoke?: boolean;
+    peerId?: Uint8Array;
+    handlers?: (link: PeerLink) => Partial<PeerLinkHandlers>;
+  } = {},
 ): Promise<BadPeer> {
   const links: PeerLink[] = [];
   let connections = 0;
@@ -67,7 +72,7 @@ export async function badPeer(
       candidates: () => [metainfo.infohashHex],
       lookup: () => ({
         infohash: metainfo.infohash,
-        peerId: createPeerId(),
+        peerId: options.peerId ?? createPeerId(),
         attach: (link) => {
           links.push(link);
           return {
