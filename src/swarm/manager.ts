@@ -161,7 +161,10 @@ export class TorrentSwarmManager implements SwarmManager {
       // A platform without sockets still plays from web seeds.
       if (!hasCode(error, "unavailable")) throw error;
       this.#ports.log.log("info", "this platform accepts no peers", { error: String(error) });
+      return;
     }
+    // Others may dial this port by uTP first: refused at once, they try TCP at once. Without UDP they wait some seconds.
+    await this.context.utp.bind().catch(() => null);
   }
 
   /**

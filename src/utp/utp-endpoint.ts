@@ -1,8 +1,9 @@
 /**
- * One UDP socket for uTP connections that a common neighbour arranged. It listens to nobody else: a datagram that
- * belongs to no connection and no arrangement is dropped without a reply. So nobody can use the socket to send traffic
- * to others.
+ * One UDP socket for uTP connections that a common neighbour arranged. It takes none from anybody else: a SYN that belongs
+ * to no arrangement is refused, so that the other end tries TCP at once instead of waiting for a reply. All other datagrams
+ * of strangers are dropped. A refusal is no longer than its SYN, and few leave: the sender's address may be forged.
  */
+import { Allowance, Allowances } from "../bytes/allowance.ts";
 import { toHex } from "../bytes/hex.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, SocketAddress, Timer, UdpSocket } from "../ports.ts";
@@ -23,6 +24,13 @@ const PUNCH_AT_MS = [0, 100, 250, 500, 800, 1_200, 1_700, 2_300];
 const MAX_CONNECTIONS = 256;
 const MAX_PUNCHES = 16;
 const MAX_TOKENS = 64;
+/** Refusals per second and at once: to one address, as many as its torrents may dial us for, and in total. */
+const HOST_REFUSALS_PER_S = 2;
+const HOST_REFUSALS_AT_ONCE = 10;
+const REFUSALS_PER_S = 50;
+const REFUSALS_AT_ONCE = 100;
+/** Addresses whose rate is remembered. */
+const MAX_REFUSED_HOSTS = 1_024;
 /** Advertised in a SYN, bytes. The first packet of the connection replaces it. */
 const SYN_WINDOW_BYTES = 64 * 1024;
 
@@ -64,10 +72,20 @@ export class UtpEndpoint {
   readonly #connections = new Map<string, UtpConnection>();
   readonly #attempts = new Map<string, Attempt>();
   readonly #tokens = new Map<string, (from: SocketAddress) => void>();
+  readonly #refusals: Allowance;
+  readonly #hostRefusals: Allowances;
   #closed = false;
 
   constructor(options: UtpEndpointOptions) {
     this.#options = options;
+    const nowMs = () => options.clock.monotonic();
+    this.#refusals = new Allowance(REFUSALS_PER_S, REFUSALS_AT_ONCE, nowMs());
+    this.#hostRefusals = new Allowances({
+      perSecond: HOST_REFUSALS_PER_S,
+      most: HOST_REFUSALS_AT_ONCE,
+      limit: MAX_REFUSED_HOSTS,
+      nowMs,
+    });
   }
 
   /** Opens the socket if need be; returns its port. Rejects with `closed`, or when there is no UDP. */
@@ -173,6 +191,26 @@ export class UtpEndpoint {
     if (connection !== undefined) return connection.receive(packet);
     const attempt = this.#attempts.get(attemptKey(from.host, packet.connectionId));
     if (attempt !== undefined) this.#answered(socket, attempt, packet, from);
+    else if (isSyn) this.#refuse(socket, packet, from);
+  }
+
+  /** Tells a stranger that no connection comes about: libtorrent recognises a reset by the id of its own SYN. */
+  #refuse(socket: UdpSocket, { connectionId, seq, timestampUs }: UtpPacket, from: SocketAddress): void {
+    const nowMs = () => this.#options.clock.monotonic();
+    if (!this.#hostRefusals.take(from.host) || !this.#refusals.take(1, nowMs)) return;
+    const nowUs = Math.floor(nowMs() * 1000);
+    const reset = encodePacket({
+      type: PACKET.reset,
+      connectionId,
+      timestampUs: nowUs,
+      timestampDifferenceUs: nowUs - timestampUs,
+      windowBytes: 0,
+      seq: Math.floor(this.#options.random() * 0x10000),
+      ack: seq,
+      selectiveAck: null,
+      payload: new Uint8Array(0),
+    });
+    void socket.send(reset, from);
   }
 
   #tokenFrom(socket: UdpSocket, token: Uint8Array, from: SocketAddress): void {

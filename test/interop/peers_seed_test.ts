@@ -54,6 +54,22 @@ for (const pieceLengthBytes of [8192, 25_344]) {
   });
 }
 
+test("libtorrent that dials us by uTP first is refused at once and fetches over TCP", async () => {
+  await withContent({ filmMib: 1 }, async (content, cleanup) => {
+    await withOurSeeder(content, {}, async (ours) => {
+      const fetcher = await libtorrent(content, { mode: "fetch", peers: [ours.peer], utp: true });
+      cleanup(() => fetcher.stop());
+      const dialledMs = performance.now();
+      await fetcher.program.line(/^PEERS 1$/, 10_000);
+      await fetcher.program.line(/^HAS \d+$/, 10_000);
+      // Unanswered, it would repeat its SYN and turn to TCP after four seconds.
+      assertLess(performance.now() - dialledMs, 3_500, "from its dial to our pieces, ms");
+      await fetcher.done();
+      await assertFetched(content, fetcher.directory);
+    });
+  });
+});
+
 test("plays from libtorrent that takes encrypted connections only", async () => {
   await withContent({}, async (content, cleanup) => {
     const seeder = await libtorrent(content, { mode: "seed", encrypt: true });

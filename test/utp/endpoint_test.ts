@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { hasCode } from "../../src/errors.ts";
-import { encodePacket, PACKET } from "../../src/utp/packet.ts";
+import { decodePacket, encodePacket, PACKET } from "../../src/utp/packet.ts";
 import { newToken } from "../../src/utp/utp-endpoint.ts";
 import { noise } from "../support/random.ts";
 import type { Nat } from "./nat-network.ts";
@@ -58,7 +58,7 @@ test("UtpEndpoint.punch() connects though the first datagrams are lost", async (
   assert(connected >= 19, `${connected} of 20`);
 });
 
-test("UtpEndpoint replies to no datagram of a stranger", async () => {
+test("UtpEndpoint replies to no datagram of a stranger but a SYN", async () => {
   const lab = new UtpLab();
   const target = lab.end(A);
   const port = await target.endpoint.bind();
@@ -66,6 +66,7 @@ test("UtpEndpoint replies to no datagram of a stranger", async () => {
   const stranger = await lab.network.machine(C).bind({});
   const plain = { timestampUs: 1, timestampDifferenceUs: 0, windowBytes: 1000, seq: 1, ack: 1, selectiveAck: null };
   for (const type of Object.values(PACKET)) {
+    if (type === PACKET.syn) continue;
     for (let connectionId = 0; connectionId < 50; connectionId++) {
       const packet = { ...plain, type, connectionId, payload: noise(type === PACKET.data ? 100 : 0) };
       await stranger.send(encodePacket(packet), { host: A, port });
@@ -121,4 +122,44 @@ test("UtpEndpoint takes 16 arrangements and 64 tokens at once", async () => {
   assert(endpoint.expect(newToken(), () => {}) !== null);
   await lab.clock.advanceAsync(10_000);
   for (const tried of tries) await tried;
+});
+
+function synOf(connectionId: number): Uint8Array {
+  const none = { timestampUs: 1, timestampDifferenceUs: 0, windowBytes: 0, ack: 0, selectiveAck: null };
+  return encodePacket({ ...none, type: PACKET.syn, connectionId, seq: 7_000, payload: new Uint8Array(0) });
+}
+
+test("UtpEndpoint refuses a stranger's SYN by its own id, in no more bytes", async () => {
+  const lab = new UtpLab();
+  const [end, stranger] = [lab.end(A), lab.network.machine(B, "none")];
+  const to = { host: A, port: await end.endpoint.bind() };
+  const socket = await stranger.bind({});
+  const replies: Uint8Array[] = [];
+  socket.onMessage((data) => void replies.push(data.slice()));
+  const syn = synOf(54_321);
+  await socket.send(syn, to);
+  await lab.clock.advanceAsync(1_000);
+  assertEquals(replies.length, 1);
+  assert(replies[0]!.length <= syn.length);
+  const { type, connectionId, ack } = decodePacket(replies[0]!)!;
+  assertEquals({ type, connectionId, ack }, { type: PACKET.reset, connectionId: 54_321, ack: 7_000 });
+  end.endpoint.close();
+});
+
+test("UtpEndpoint refuses ten SYNs of an address at once, and a hundred of all together", async () => {
+  const lab = new UtpLab();
+  const end = lab.end(A);
+  const to = { host: A, port: await end.endpoint.bind() };
+  const counts = new Map<string, number>();
+  for (let i = 0; i < 30; i++) {
+    const host = `192.0.2.${i + 1}`;
+    const socket = await lab.network.machine(host, "none").bind({});
+    socket.onMessage(() => void counts.set(host, (counts.get(host) ?? 0) + 1));
+    for (let id = 0; id < 100; id++) await socket.send(synOf(id), to);
+  }
+  await lab.clock.advanceAsync(1_000);
+  const all = [...counts.values()];
+  assertEquals(Math.max(...all), 10);
+  assert(all.reduce((sum, count) => sum + count, 0) <= 100 + 50, `${all}`);
+  end.endpoint.close();
 });

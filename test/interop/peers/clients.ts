@@ -42,6 +42,8 @@ export interface ClientOptions {
   readonly lsd?: boolean;
   readonly pex?: boolean;
   readonly superSeeding?: boolean;
+  /** Only for libtorrent: it dials by uTP first, as it does by default. */
+  readonly utp?: boolean;
   readonly uploadLimit?: number;
   readonly host?: string;
 }
@@ -64,6 +66,7 @@ export const libtorrent: StartClient = async (content, options) => {
     ...(options.pex ? ["--pex"] : []),
     ...(options.encrypt ? ["--encrypt"] : []),
     ...(options.superSeeding ? ["--super-seeding"] : []),
+    ...(options.utp ? ["--utp"] : []),
     ...(options.uploadLimit === undefined ? [] : ["--upload-limit", String(options.uploadLimit)]),
   ];
   const source = options.magnet ?? content.torrentPath;
