@@ -10,7 +10,7 @@ import type { PeerLinkHandlers } from "../wire/types.ts";
  */
 const MAX_EARLY_HAVES = 4096;
 
-/** Allowed-fast pieces remembered per peer: BEP 6 suggests ten. */
+/** Allowed-fast pieces remembered per peer: BEP 6 suggests ten. As many suggested ones: the newest count. */
 const MAX_EARLY_ALLOWED = 128;
 
 /** Collects these messages until the metadata is here, then replays them. */
@@ -21,6 +21,7 @@ export class EarlyPieces {
   #haves: number[] = [];
   readonly #lost = new Set<number>();
   readonly #allowed = new Set<number>();
+  readonly #suggested = new Set<number>();
 
   bitfield(bytes: Uint8Array): void {
     this.#bits = bytes.slice(0, Math.ceil(MAX_PIECES / 8));
@@ -46,16 +47,26 @@ export class EarlyPieces {
     if (this.#allowed.size < MAX_EARLY_ALLOWED) this.#allowed.add(piece);
   }
 
+  /** BEP 6: the peer could send the piece at little cost. */
+  suggest(piece: number): void {
+    if (this.#suggested.size >= MAX_EARLY_ALLOWED) this.#suggested.delete(this.#suggested.values().next().value!);
+    this.#suggested.add(piece);
+  }
+
   /** Replays everything to `peer`, in an order with the same result as the original, and forgets it. */
-  replay(peer: Required<Pick<PeerLinkHandlers, "haveAll" | "bitfield" | "have" | "dontHave" | "allowedFast">>): void {
+  replay(
+    peer: Required<Pick<PeerLinkHandlers, "haveAll" | "bitfield" | "have" | "dontHave" | "allowedFast" | "suggest">>,
+  ): void {
     if (this.all) peer.haveAll();
     else if (this.#bits !== null) peer.bitfield(this.#bits);
     for (const piece of this.#haves) peer.have(piece);
     for (const piece of this.#lost) peer.dontHave(piece);
     for (const piece of this.#allowed) peer.allowedFast(piece);
+    for (const piece of this.#suggested) peer.suggest(piece);
     this.#bits = null;
     this.#haves = [];
     this.#lost.clear();
     this.#allowed.clear();
+    this.#suggested.clear();
   }
 }

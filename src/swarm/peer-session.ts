@@ -129,11 +129,6 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
     return this.info?.fast ?? false;
   }
 
-  /** How many requests it queues. */
-  get requestQueueLimit(): number {
-    return this.extensions?.requestQueueLimit ?? DEFAULT_QUEUE_LIMIT;
-  }
-
   snubbed(nowMs: number): boolean {
     return this.amInterested && !this.peerChoking && nowMs - this.lastBlockMs > SNUB_MS;
   }
@@ -174,7 +169,7 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
     this.pieces = new Bitfield(metainfo.pieceCount);
     this.queue = new UploadQueue(this, link, uploads, this.swarm.uploadBucket);
     scheduler.addPeer(this.id, now, {
-      requestQueueLimit: this.requestQueueLimit,
+      requestQueueLimit: this.extensions?.requestQueueLimit ?? DEFAULT_QUEUE_LIMIT,
       rttMs: this.rttMs,
       fast: this.fast,
       interested: this.amInterested,
@@ -351,6 +346,11 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
     else if (piece < this.pieces.size) {
       this.#torrent.transfer?.scheduler.allowedFast(this.id, piece, this.swarm.clock.monotonic());
     }
+  }
+
+  suggest(piece: number): void {
+    if (this.pieces === null) this.#early.suggest(piece);
+    else if (piece < this.pieces.size) this.#torrent.transfer?.scheduler.suggested(this.id, piece);
   }
 
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null {

@@ -70,6 +70,7 @@ export class MessageReceiver implements FrameSink {
     }
     if (id === MessageId.reject) handlers.reject(a, b, c);
     else if (id === MessageId.allowedFast) handlers.allowedFast(a);
+    else handlers.suggest?.(a);
   }
 
   /** BEP 54. */

@@ -67,6 +67,8 @@ export interface PeerLinkHandlers {
   /** BEP 6. */
   reject(piece: number, offset: number, length: number): void;
   allowedFast(piece: number): void;
+  /** BEP 6: the far end could send this piece at little cost. */
+  suggest?(piece: number): void;
   /**
    * Returns the place for the payload of an arriving block: a view of exactly `length` bytes, or null to discard it.
    * Called when the header has arrived; the payload is copied in as it arrives.

@@ -2,15 +2,34 @@ import { createServer, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
+import { parseMagnet } from "../../src/metainfo/magnet.ts";
 import { Lab, soon } from "./support/lab.ts";
 import { makeTorrent, type TestTorrent } from "./support/torrent.ts";
 
 const latin = (bytes: Uint8Array) => Buffer.from(bytes).toString("latin1");
 
-/** A peer over a raw socket that refuses its metadata `refusals` times before it sends it; resolves to its address. */
-async function refusingPeer(torrent: TestTorrent, refusals: number) {
+interface Manner {
+  /** How often it refuses its metadata before it sends it. */
+  readonly refusals?: number;
+  /** Whether its extended handshake says how large its metadata is. Default true. */
+  readonly tellsSize?: boolean;
+  /** Sent right after that. */
+  readonly hello?: Buffer;
+}
+
+const message = (id: number, ...numbers: number[]) => {
+  const bytes = Buffer.alloc(5 + 4 * numbers.length);
+  bytes.writeUInt32BE(bytes.length - 4);
+  bytes[4] = id;
+  numbers.forEach((number, i) => bytes.writeUInt32BE(number, 5 + 4 * i));
+  return bytes;
+};
+
+/** A seed over a raw socket, with BEP 6, that chokes forever and serves what it is asked for nevertheless. */
+async function stubbornPeer(torrent: TestTorrent, { refusals = 0, tellsSize = true, hello }: Manner) {
   const { infohash, infoBytes } = torrent.metainfo;
   let asked = 0;
+  const requested: number[] = [];
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
     sockets.push(socket);
@@ -31,14 +50,24 @@ async function refusingPeer(torrent: TestTorrent, refusals: number) {
         if (buffer.length < 68) return;
         buffer = buffer.subarray(68);
         isShaken = true;
-        const reserved = [0, 0, 0, 0, 0, 0x10, 0, 0];
+        const reserved = [0, 0, 0, 0, 0, 0x10, 0, 4];
         const protocol = Buffer.from("\u0013BitTorrent protocol", "latin1");
         socket.write(Buffer.concat([protocol, Buffer.from(reserved), infohash, Buffer.alloc(20, 1)]));
-        extended(0, Buffer.from(`d1:md11:ut_metadatai1ee13:metadata_sizei${infoBytes.length}ee`));
+        const size = tellsSize ? `13:metadata_sizei${infoBytes.length}e` : "";
+        extended(0, Buffer.from(`d1:md11:ut_metadatai1ee${size}e`));
+        if (hello !== undefined) socket.write(hello);
       }
       while (buffer.length >= 4 && buffer.length >= 4 + buffer.readUInt32BE(0)) {
         const message = buffer.subarray(4, 4 + buffer.readUInt32BE(0));
         buffer = buffer.subarray(4 + message.length);
+        if (message[0] === 6) {
+          requested.push(message.readUInt32BE(1));
+          const at = message.readUInt32BE(1) * torrent.metainfo.pieceLengthBytes + message.readUInt32BE(5);
+          const block = torrent.data.subarray(at, at + message.readUInt32BE(9));
+          const head = Buffer.concat([Buffer.alloc(4), Buffer.from([7]), message.subarray(1, 9)]);
+          head.writeUInt32BE(9 + block.length);
+          socket.write(Buffer.concat([head, block]));
+        }
         if (message[0] !== 20) continue;
         if (message[1] === 0) theirId = Number(/11:ut_metadatai(\d+)e/.exec(latin(message))![1]);
         else if (message[1] === 1) {
@@ -56,6 +85,8 @@ async function refusingPeer(torrent: TestTorrent, refusals: number) {
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked: () => asked,
+    /** The pieces of its requests, in order. */
+    requested: () => requested,
     connections: () => sockets.length,
     close: () => {
       for (const socket of sockets) socket.destroy();
@@ -64,24 +95,39 @@ async function refusingPeer(torrent: TestTorrent, refusals: number) {
   };
 }
 
-test("TorrentSwarm asks the same peer again for metadata that it refused", async () => {
-  const torrent = await makeTorrent({ bytes: 100_000 });
-  const { infohash, infohashHex } = torrent.metainfo;
+const magnetOf = ({ metainfo }: TestTorrent, peer: string) =>
+  parseMagnet(`magnet:?xt=urn:btih:${metainfo.infohashHex}&x.pe=${peer}`);
+
+for (const tellsSize of [true, false]) {
+  test(`TorrentSwarm asks a peer that ${tellsSize ? "tells" : "does not tell"} its size again for metadata that it refused`, async () => {
+    const torrent = await makeTorrent({ bytes: 100_000 });
+    await Lab.run(async (lab) => {
+      const peer = await stubbornPeer(torrent, { refusals: 1, tellsSize });
+      try {
+        const { swarm } = (await lab.node()).join({ magnet: magnetOf(torrent, peer.address) });
+        assertEquals((await swarm.metadata(soon())).infohashHex, torrent.metainfo.infohashHex);
+        assertEquals([peer.asked(), peer.connections()], [2, 1]);
+      } finally {
+        peer.close();
+      }
+    });
+  });
+}
+
+test("TorrentSwarm keeps what a peer allowed and suggested before the metadata", async () => {
+  const torrent = await makeTorrent({ bytes: 300_000, pieceLength: 32_768 });
   await Lab.run(async (lab) => {
-    const peer = await refusingPeer(torrent, 1);
+    const pieces = Array.from({ length: torrent.metainfo.pieceCount }, (_, piece) => piece);
+    // Numbers beyond the last piece cannot be told before the metadata is here.
+    const allowed = [...pieces, 999].map((piece) => message(17, piece));
+    const suggested = [7, 999].map((piece) => message(13, piece));
+    const peer = await stubbornPeer(torrent, { hello: Buffer.concat([message(14), ...allowed, ...suggested]) });
     try {
-      const magnet = {
-        infohash,
-        infohashHex,
-        name: null,
-        trackers: [],
-        peers: [peer.address],
-        webSeeds: [],
-        selectOnly: null,
-      };
-      const { swarm } = (await lab.node()).join({ magnet });
-      assertEquals((await swarm.metadata(soon())).infohashHex, infohashHex);
-      assertEquals([peer.asked(), peer.connections()], [2, 1]);
+      const { swarm } = (await lab.node()).join({ magnet: magnetOf(torrent, peer.address) });
+      swarm.setDownloadAll(true);
+      await swarm.completed(soon());
+      assertEquals(peer.connections(), 1);
+      assertEquals(peer.requested()[0], 7);
     } finally {
       peer.close();
     }

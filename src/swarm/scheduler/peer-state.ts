@@ -16,6 +16,7 @@ import { AvoidedPieces } from "./avoided-pieces.ts";
 import { BaseRoundTrip } from "./base-round-trip.ts";
 import { DeliveryRate } from "./delivery-rate.ts";
 import { LateBlocks } from "./late-blocks.ts";
+import { SuggestedPieces } from "./suggested-pieces.ts";
 import type { Tuning } from "./tuning.ts";
 
 /** Shorter silences are jitter, ms. */
@@ -87,6 +88,7 @@ export class PeerState {
   interested = false;
   choked = true;
   allowed: Set<number> | null = null;
+  readonly suggested = new SuggestedPieces();
   /** Silent too long: it is only probed. */
   stalled = false;
   silentSinceMs = 0;

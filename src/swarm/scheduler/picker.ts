@@ -5,7 +5,7 @@
  * than the fast ones instead of delaying the most urgent blocks, and no bandwidth is left unused.
  */
 import type { Core } from "./core.ts";
-import { ACTIVE } from "./pieces.ts";
+import { ACTIVE, MISSING } from "./pieces.ts";
 import type { ActivePiece, PeerState, Room } from "./peer-state.ts";
 import type { ReaderState } from "./reader-state.ts";
 
@@ -230,10 +230,18 @@ export class Picker {
       shared ??= part;
     }
     if (book.parts.size * book.pieceBytes < tuning.activeLimitBytes || book.parts.size < 2) {
-      const piece = rarity.pick(peer, nowMs);
+      const suggested = this.#suggested(peer, nowMs);
+      const piece = suggested >= 0 ? suggested : rarity.pick(peer, nowMs);
       if (piece >= 0 && this.#may(peer, piece, nowMs)) return this.#take(peer, core.start(piece), nowMs);
     } else core.limited = true;
     return shared !== null && this.#found(peer, shared, this.#blockFor(peer, shared), nowMs);
+  }
+
+  /** A piece of the background that `peer` suggested and nobody has begun; -1 when there is none. */
+  #suggested(peer: PeerState, nowMs: number): number {
+    const { book, rarity } = this.#core;
+    const may = (piece: number) => rarity!.covers(piece) && this.#may(peer, piece, nowMs);
+    return peer.suggested.first((piece) => book.state[piece] === MISSING, may);
   }
 
   #take(peer: PeerState, part: ActivePiece, nowMs: number): boolean {

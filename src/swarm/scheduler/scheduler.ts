@@ -147,10 +147,13 @@ export class Scheduler implements SchedulerApi {
     // BEP 6 suggests sets of 10; at most 128 are accepted from a peer.
     if (peer === undefined || !peer.fast || (peer.allowed?.size ?? 0) >= 128) return;
     if (!(piece >= 0 && piece < this.#core.book.pieceCount)) return;
-    peer.allowed ??= new Set();
-    peer.allowed.add(piece);
+    (peer.allowed ??= new Set()).add(piece);
     peer.idleVersion = -1;
     this.#dispatch.one(peer, nowMs);
+  }
+
+  suggested(id: number, piece: number): void {
+    this.#core.peers.get(id)?.suggested.add(piece);
   }
 
   choked(id: number, nowMs: Millis): void {
@@ -201,12 +204,11 @@ export class Scheduler implements SchedulerApi {
     const block = offset / book.blockBytes;
     const part = book.parts.get(piece);
     const request = part === undefined ? null : book.find(peer, part, block);
-    let wanted = false;
+    let wanted = true;
     if (request === null) wanted = peer.late.take(core.key(piece, block)) && part !== undefined;
     else {
       peer.onBlock(request, core.slackMs(peer), nowMs);
       book.end(request);
-      wanted = true;
     }
     if (part !== undefined && wanted) {
       if (part.state[block] === BLOCK_HERE) wanted = false;
@@ -377,10 +379,9 @@ export class Scheduler implements SchedulerApi {
 
   #nextTick(nowMs: number): number | null {
     const core = this.#core;
-    const { tuning } = core;
-    for (const peer of core.peers.values()) if (peer.outstanding > 0) return tuning.tickMs;
+    for (const peer of core.peers.values()) if (peer.outstanding > 0) return core.tuning.tickMs;
     const lingerMs = this.#roster.lingerMs(nowMs);
-    if (lingerMs === null) return core.book.missingCount > 0 ? tuning.idleTickMs : null;
+    if (lingerMs === null) return core.book.missingCount > 0 ? core.tuning.idleTickMs : null;
     if (lingerMs > 0) return lingerMs;
     this.#roster.refreshAll(nowMs);
     return null;

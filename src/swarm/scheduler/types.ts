@@ -75,6 +75,8 @@ export interface SchedulerApi {
   /** It has lost a piece. */
   peerLacks(peer: number, piece: number, nowMs: Millis): void;
   allowedFast(peer: number, piece: number, nowMs: Millis): void;
+  /** The peer could send the piece at little cost (BEP 6): it is asked for it first where nothing is urgent. */
+  suggested(peer: number, piece: number): void;
   choked(peer: number, nowMs: Millis): void;
   unchoked(peer: number, nowMs: Millis): void;
   /** Bytes of payload arrived (also of unfinished blocks). */

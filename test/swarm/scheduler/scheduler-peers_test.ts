@@ -16,6 +16,19 @@ test("choked() moves the peer's requests to others at once", () => {
   assertEquals(host.cancelled, []); // a choke voids requests by itself
 });
 
+test("suggested() has a peer asked first for those pieces of the background that nobody began", () => {
+  const host = new FakeHost(300, 1);
+  for (let piece = 0; piece < 200; piece++) host.scheduler.suggested(0, piece); // nobody by that number
+  host.peer(0, { choked: true });
+  for (let piece = 299; piece > 0; piece--) host.scheduler.suggested(0, piece);
+  host.scheduler.pieceVerified(127, 0);
+  host.scheduler.setBackground({ firstPiece: 0, endPiece: 300 }, 0);
+  host.scheduler.unchoked(0, 0);
+  host.scheduler.tick(0);
+  // The newest 128.
+  assertEquals(host.asked.slice(0, 3).map(({ piece }) => piece), [128, 126, 125]);
+});
+
 test("allowedFast() allows requests for those pieces to a choking peer", () => {
   const host = new FakeHost(10, 4);
   host.peer(0, { choked: true });
