@@ -179,6 +179,16 @@ export function manyReaders(tuning: Partial<Tuning> = {}): Result {
   return result;
 }
 
+/** Readers far apart, in a swarm that is slower than what they want: the bytes that each got in 20 s. */
+export function lateReaders(pieceBytes: number, bytesPerSecond: number, tuning: Partial<Tuning> = {}): number[] {
+  const peers = repeat(2, () => ({ rate: 300_000, rttMs: 50 }));
+  const swarm = new SimSwarm({ totalBytes: 400 * MiB, pieceBytes, peers, tuning });
+  swarm.queue.run(WARM_MS);
+  const players = repeat(4, (id) => new SimPlayer(swarm, { id, start: id * 100 * MiB, bytesPerSecond }));
+  swarm.queue.run(swarm.nowMs + 20_000);
+  return players.map(({ position }, id) => position - id * 100 * MiB);
+}
+
 /** Good peers among liars, stalling, choking, rejecting, corrupting and leaving ones. */
 export function adversaries(tuning: Partial<Tuning> = {}, seed = 1): Result {
   const good = repeat(3, (): PeerProfile => ({ rate: 6 * MBIT, rttMs: 60 }));

@@ -65,6 +65,15 @@ test("Scheduler meets the deadlines of three players beside a copy at full speed
   assert(result.duplicatePercent < 1);
 });
 
+test("Scheduler shares a swarm that is too slow evenly among readers, whether they copy or play", () => {
+  for (const pieceBytes of [65_536, MiB]) {
+    for (const bytesPerSecond of [Number.POSITIVE_INFINITY, 4 * MBIT]) {
+      const got = scenarios.lateReaders(pieceBytes, bytesPerSecond);
+      assert(Math.max(...got) <= 1.3 * Math.min(...got), `${got}`);
+    }
+  }
+});
+
 test("Scheduler plays among liars, corrupting, choking, rejecting and leaving peers", () => {
   const starts: number[] = [];
   for (let seed = 1; seed <= 5; seed++) {

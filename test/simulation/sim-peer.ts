@@ -59,8 +59,9 @@ interface Pending {
   readonly length: number;
 }
 
-/** Payload is reported at least this finely, as a socket would. */
+/** Payload is reported at least this finely, as a socket would; that of very slow links twice a second. */
 const CHUNK_BYTES = 4096;
+const CHUNK_S = 0.5;
 
 export class SimPeer {
   readonly profile: PeerProfile;
@@ -174,9 +175,10 @@ export class SimPeer {
   }
 
   #chunk(block: Pending, sent: number): void {
-    const coarse = this.profile.rate > 1_000_000 ? block.length : CHUNK_BYTES;
+    const { rate } = this.profile;
+    const coarse = rate > 1_000_000 ? block.length : Math.min(CHUNK_BYTES, Math.ceil(rate * CHUNK_S));
     const bytes = Math.min(coarse, block.length - sent);
-    this.#queue.after((bytes * 1000) / this.profile.rate, () => {
+    this.#queue.after((bytes * 1000) / rate, () => {
       if (this.gone) return;
       if (this.#frozen) {
         this.#sending = false;

@@ -42,6 +42,7 @@ export class Core {
   #calm = false;
   /** The memory limit for unfinished pieces kept a peer from starting one. */
   limited = false;
+  #mostServed = 0;
   #surveyedMs = Number.NEGATIVE_INFINITY;
   #surveyedPeers = 0;
   readonly #rates: number[] = [];
@@ -59,6 +60,17 @@ export class Core {
     const { tuning } = this;
     if (this.readers.size === 0) return tuning.backgroundSlackMs;
     return this.#calm && peer.rate(0) < tuning.fastBytesPerSecond ? tuning.calmSlackMs : tuning.readerSlackMs;
+  }
+
+  /** Blocks assigned for the reader, compared with what others got. Time in which it wanted nothing is soon forgiven. */
+  shareOf(reader: ReaderState): number {
+    return Math.max(reader.servedBlocks, this.#mostServed - this.tuning.fairnessBytes / this.book.blockBytes);
+  }
+
+  /** A block is assigned for the reader. */
+  served(reader: ReaderState): void {
+    reader.servedBlocks = this.shareOf(reader) + 1;
+    this.#mostServed = Math.max(this.#mostServed, reader.servedBlocks);
   }
 
   key(piece: number, block: number): number {

@@ -44,13 +44,18 @@ export class Picker {
     let bestPiece = -1;
     let bestSkip = 0;
     let bestDue = Number.POSITIVE_INFINITY;
+    let best: ReaderState | null = null;
     for (const reader of core.readers.values()) {
-      if (!this.#pickFor(reader, peer, etaMs, room, nowMs) || this.#dueMs >= bestDue) continue;
+      if (!this.#pickFor(reader, peer, etaMs, room, nowMs) || this.#dueMs > bestDue) continue;
+      // Of readers that are equally late, the one that got least is next: else the first would get everything.
+      if (this.#dueMs === bestDue && best !== null && core.shareOf(reader) >= core.shareOf(best)) continue;
+      best = reader;
       bestDue = this.#dueMs;
       bestPiece = this.#piece;
       bestSkip = this.#skipBytes;
     }
-    if (bestPiece >= 0) {
+    if (best !== null) {
+      core.served(best);
       const part = core.start(bestPiece);
       let block = this.#blockFor(peer, part);
       for (let skip = Math.floor(bestSkip / core.book.blockBytes); skip > 0 && block >= 0; skip--) {

@@ -27,6 +27,8 @@ export class ReaderState {
   cursor = 0;
   /** Since when the byte at the position has been awaited; null when it is here or nobody waits. */
   waitingSinceMs: number | null = null;
+  /** Blocks assigned for it (see `Core.shareOf`). */
+  servedBlocks = 0;
   #yieldMs = 0;
   #anchorMs = 0;
   #anchorPosition = -1;

@@ -61,6 +61,8 @@ export const defaultTuning = {
   spreadAfterMs: 3000,
   /** How much lead a reader can build up that counts against it when readers compete. */
   leadMaxMs: 10_000,
+  /** Of readers that are late alike, one that got this much less than another has caught up once it got that much. */
+  fairnessBytes: 4 * MiB,
   /** A critical block younger than this is never hedged. */
   hedgeAfterMs: 150,
   /** Another peer must promise the block within this fraction of the remaining time. */

