@@ -205,6 +205,23 @@ test("Chromecast keeps its connection while it is used, reconnects after a loss,
   assertEquals(clock.pendingTimers, 0);
 });
 
+test("Chromecast drops the connection to a device that sends more messages than any does", async () => {
+  const { player, pass, say, asked, clock } = device(() => receiver());
+  const louder = async () => {
+    const done = player.setVolume(30, signal);
+    await pass(0);
+    await done;
+  };
+  await louder();
+  for (let n = 0; n < 1000; n++) say({ type: "PING" }, "urn:x-cast:com.google.cast.tp.heartbeat");
+  await pass(3000);
+  assert(asked.filter((type) => type === "PONG").length < 200);
+  await louder();
+  assertEquals(asked.filter((type) => type === "CONNECT").length, 2);
+  player.close();
+  assertEquals(clock.pendingTimers, 0);
+});
+
 test("Chromecast reports the state of its own stream, and nothing about what somebody else plays there", async () => {
   let playing: Body = media("PLAYING");
   const { player, pass } = device((_type, isForApp) => isForApp ? playing : receiver(APP));

@@ -1,5 +1,7 @@
 /** A connection to a CASTV2 receiver: requests and their replies, and the heartbeat. */
+import { Allowance } from "../../bytes/allowance.ts";
 import { withSignal } from "../../bytes/deadline.ts";
+import { turnWhenDue } from "../../bytes/turn.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import type { ByteConnection, Clock, DeviceTlsPort, SocketAddress, Timer } from "../../ports.ts";
 import { castFrames, decodeCastMessage, encodeCastMessage } from "./cast-message.ts";
@@ -15,6 +17,9 @@ const PING_EVERY_MS = 5000;
 const GONE_AFTER_MS = 15_000;
 /** Most messages that a device has not read yet: one that reads none is gone or hangs. */
 const MAX_UNSENT = 64;
+/** Messages read per second, and how many may accumulate: a device that plays sends one or two. Reading one takes up to 12 ms. */
+const MESSAGES_PER_SECOND = 16;
+const MESSAGES_AT_ONCE = 64;
 /** Longest error text of a device that is shown, characters. */
 const MAX_REASON_CHARS = 200;
 
@@ -118,10 +123,14 @@ export class CastChannel {
   }
 
   async #read(): Promise<void> {
+    const nowMs = () => this.#clock.monotonic();
+    const allowance = new Allowance(MESSAGES_PER_SECOND, MESSAGES_AT_ONCE, nowMs());
     try {
       for await (const frame of castFrames(this.#connection.readable)) {
         if (this.isClosed) return;
-        this.#heardMs = this.#clock.monotonic();
+        await turnWhenDue(this.#gone.signal);
+        if (!allowance.take(1, nowMs)) return this.#lost(new MillraceError("protocol_violation", "too many messages"));
+        this.#heardMs = nowMs();
         const message = decodeCastMessage(frame);
         if (message !== null) this.#take(message.source, message.namespace, message.text);
       }
