@@ -5,10 +5,12 @@ import { MillraceError } from "../errors.ts";
 /** Largest playlist, bytes: a day of two-second segments has 2 MiB. */
 export const MAX_PLAYLIST_BYTES = 4 * 1024 * 1024;
 /**
- * Most lines that are read, each a few microseconds of parsing: a day of two-second segments that have a range, a key
- * and a discontinuity each has 216,000.
+ * Most lines that are read, each a few microseconds of parsing, in which the engine does nothing else: a day of two-second
+ * segments has 86,400, one of six-second segments that have a range, a key and a discontinuity each has 72,000.
  */
-export const MAX_PLAYLIST_LINES = 220_000;
+export const MAX_PLAYLIST_LINES = 90_000;
+/** Newest segments that are read of a playlist that still grows: a reader is three behind its end, or catches up. */
+const MAX_LIVE_SEGMENTS = 1000;
 /** Most lines of the beginning: a start page of variants, or the first segments. */
 const HEAD_LINES = 4096;
 /** Most variants and renditions together: each variant is compared with all renditions. Large playlists have 200. */
@@ -160,7 +162,28 @@ function linesThatMatter(text: string, isHead: boolean): string {
     }
     if (lines.push(line) > MAX_PLAYLIST_LINES) throw new Error(`it has more than ${MAX_PLAYLIST_LINES} lines`);
   }
-  return lines.join("\n");
+  return (isHead ? lines : newestOf(lines)).join("\n");
+}
+
+/** The lines about the newest segments, if segments may still be added: parsing a day of them takes 70 MB. */
+function newestOf(lines: readonly string[]): readonly string[] {
+  if (lines.some((line) => line === "#EXT-X-ENDLIST" || line.startsWith("#EXT-X-STREAM-INF"))) return lines;
+  const ends = [...lines.keys()].filter((i) => !lines[i]!.startsWith("#"));
+  const dropped = ends.length - MAX_LIVE_SEGMENTS;
+  if (dropped <= 0) return lines;
+  const cut = ends[dropped - 1]! + 1;
+  const before = lines.slice(0, cut);
+  const last = (tag: string) => before.findLast((line) => line.startsWith(`#${tag}:`)) ?? "";
+  const first = Number.parseInt(last("EXT-X-MEDIA-SEQUENCE").split(":")[1] ?? "", 10) || 0;
+  return [
+    "#EXTM3U",
+    last("EXT-X-TARGETDURATION"),
+    `#EXT-X-MEDIA-SEQUENCE:${first + dropped}`,
+    // These hold for what follows them.
+    last("EXT-X-KEY"),
+    last("EXT-X-MAP"),
+    ...lines.slice(cut),
+  ];
 }
 
 function attributesThatMatter(list: string): string {
@@ -236,9 +259,8 @@ function unfit({ key, map }: ParsedMedia["segments"][number]): string | null {
 }
 
 function resolve(uri: unknown, baseUrl: string): string | null {
-  if (typeof uri !== "string" || !URL.canParse(uri, baseUrl)) return null;
-  const url = new URL(uri, baseUrl);
-  return url.protocol === "http:" || url.protocol === "https:" ? url.href : null;
+  const url = typeof uri === "string" ? URL.parse(uri, baseUrl) : null;
+  return url !== null && (url.protocol === "http:" || url.protocol === "https:") ? url.href : null;
 }
 
 function atLeast(min: number, value: unknown): number {

@@ -50,18 +50,29 @@ test("parseHls() reads a media playlist: numbers, discontinuities, ranges, the e
   ]);
 });
 
+test("parseHls() reads the newest segments of a long playlist that still grows, and what holds for them", () => {
+  const head = '#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-MEDIA-SEQUENCE:7\n#EXT-X-KEY:METHOD=AES-128,URI="k"\n';
+  const text = head + Array.from({ length: 5000 }, (_, i) => `#EXTINF:4,\n${i}.ts\n`).join("");
+  const { segments, firstSequence, targetDurationS, hasEnded } = media(text);
+  assertEquals([segments.length, firstSequence, targetDurationS, hasEnded], [1000, 4007, 4, false]);
+  assertEquals([segments[0]!.url, segments[0]!.sequence], ["https://h/live/4000.ts", 4007]);
+  assertMatch(segments[0]!.unfit!, /encrypted/);
+  assertEquals([segments.at(-1)!.url, segments.at(-1)!.sequence], ["https://h/live/4999.ts", 5006]);
+  assertEquals(media(`${text}#EXT-X-ENDLIST`).segments.length, 5000, "a recording is read whole");
+});
+
 test("parseHls() reads long playlists, and refuses more lines or variants than any playlist needs", () => {
   const head = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n";
   const most = (MAX_PLAYLIST_LINES - 2) / 2;
   const longest = head + "#EXTINF:4,\na\n".repeat(most);
   assert(longest.length < MAX_PLAYLIST_BYTES);
-  assertEquals(media(longest).segments.length, most);
+  assertEquals(media(`${longest.slice(0, -"#EXTINF:4,\na\n".length)}#EXT-X-ENDLIST`).segments.length, most - 1);
   const choices = (count: number) => '#EXT-X-STREAM-INF:BANDWIDTH=1,AUDIO="a"\na\n'.repeat(count);
   const list = parseHls(`#EXTM3U\n${choices(MAX_CHOICES)}`, BASE);
   assertEquals(list.kind === "master" && list.variants.length, MAX_CHOICES);
   for (
     const [text, message] of [
-      [`${longest}#EXT-X-ENDLIST`, /more than 220000 lines/],
+      [`${longest}#EXT-X-ENDLIST`, /more than 90000 lines/],
       [`#EXTM3U\n${choices(MAX_CHOICES + 1)}`, /more than 512 choices/],
       [`#EXTM3U\n${'#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a"\n'.repeat(500)}${choices(13)}`, /more than 512 choices/],
       [`${head}#EXT-X-KEY:${"IV=0,".repeat(2000)}METHOD=NONE\n#EXTINF:4,\na\n`, /more than 8192 characters/],
@@ -76,7 +87,8 @@ test("parseHls() reads long playlists, and refuses more lines or variants than a
 // Comparing each with each, which the parser does, would take minutes.
 test("parseHls() passes over thousands of tags that are of no use here", () => {
   const unit = '#EXT-X-DATERANGE:ID="a",CLASS="c",START-DATE="2020-01-01T00:00:00Z",DURATION=9\n#EXTINF:4,\na\n';
-  assertEquals(media("#EXTM3U\n#EXT-X-TARGETDURATION:4\n" + unit.repeat(20_000)).segments.length, 20_000);
+  const text = `#EXTM3U\n#EXT-X-TARGETDURATION:4\n${unit.repeat(20_000)}#EXT-X-ENDLIST`;
+  assertEquals(media(text).segments.length, 20_000);
   const data = Array.from({ length: 40_000 }, (_, i) => `#EXT-X-SESSION-DATA:DATA-ID="${i}"\n`).join("");
   assertEquals(parseHls(`#EXTM3U\n${data}#EXT-X-STREAM-INF:BANDWIDTH=9\na\n`, BASE).kind, "master");
 });
