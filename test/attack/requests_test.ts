@@ -8,7 +8,7 @@ import { assertHarmless, type Target, withTarget } from "./support/target.ts";
 /** Addresses that the clients come from: each counts as a machine. */
 const MACHINES = 40;
 /** Requests that each sends at once. */
-const CONNECTIONS_EACH = 8;
+const CONNECTIONS_EACH = 4;
 const ROUNDS = 3;
 const HELLO = `{"challenge":"${"0".repeat(32)}"}`;
 
