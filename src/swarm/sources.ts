@@ -8,8 +8,8 @@ export interface Sources extends SchedulerActions {
   canAsk(source: number, piece: number): boolean;
   /** The suspect for a source, even after it left. */
   suspect(source: number): Suspect | undefined;
-  /** Its data was corrupt: bans it. */
-  convict(suspect: Suspect): void;
+  /** Its data in this piece was corrupt: bans it, or what it sends of that file. */
+  convict(suspect: Suspect, piece: number): void;
   /** Stops reading from peers, because arrived data waits to be hashed and written, or resumes. */
   setCongested(value: boolean): void;
   /** Has every peer report the bytes of its unfinished block to the scheduler. */

@@ -3,7 +3,7 @@ import { MillraceError } from "../errors.ts";
 import type { Suspect } from "./evidence.ts";
 import type { Peers } from "./peers.ts";
 import type { Sources } from "./sources.ts";
-import type { WebSeeds } from "./web-seeds.ts";
+import type { WebSeeds } from "./web-seeds/web-seeds.ts";
 
 /** The sources of one torrent. */
 export class TorrentSources implements Sources {
@@ -20,7 +20,9 @@ export class TorrentSources implements Sources {
   }
 
   cancel(source: number, piece: number, offset: number, length: number): void {
-    this.#peers.get(source)?.link?.cancel(piece, offset, length);
+    const peer = this.#peers.get(source);
+    if (peer === undefined) this.#webSeeds.cancelled(source);
+    else peer.link?.cancel(piece, offset, length);
   }
 
   interested(source: number, value: boolean): void {
@@ -40,8 +42,8 @@ export class TorrentSources implements Sources {
     return this.#peers.suspect(source) ?? this.#webSeeds.suspect(source);
   }
 
-  convict(suspect: Suspect): void {
-    if (!this.#webSeeds.convict(suspect)) this.#peers.convict(suspect);
+  convict(suspect: Suspect, piece: number): void {
+    if (!this.#webSeeds.convict(suspect, piece)) this.#peers.convict(suspect);
   }
 
   setCongested(value: boolean): void {

@@ -26,7 +26,8 @@ import { Transfer } from "./transfer.ts";
 import { TransportSources } from "./transport-sources.ts";
 import type { ReaderOptions, Swarm, SwarmReader, SwarmStatus, SwarmTarget } from "./types.ts";
 import { UploadCache } from "./upload-cache.ts";
-import { WebSeeds, WebSeedScopes } from "./web-seeds.ts";
+import { WebSeedScopes } from "./web-seeds/scopes.ts";
+import { WebSeeds } from "./web-seeds/web-seeds.ts";
 
 /** Readers of one swarm at once: far more than sessions, few enough for the scheduler. */
 const MAX_READERS = 1024;

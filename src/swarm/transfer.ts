@@ -95,9 +95,9 @@ export class Transfer {
       restored: (piece, copy, isGood) => this.#ingest.restore(piece, copy, isGood),
       reopened: (assembly, liars) => this.#ingest.reopen(assembly, liars),
       wasted: (bytes) => void (this.wastedBytes += bytes),
-      convicted: (suspect) => {
+      convicted: (suspect, piece) => {
         this.#ingest.discardFrom(suspect.source);
-        sources.convict(suspect);
+        sources.convict(suspect, piece);
       },
     };
     const verifier = new Verifier({ shape, hashes: metainfo.pieceHashes, clock, sha1, buffers, bank, sources, events });

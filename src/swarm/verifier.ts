@@ -45,8 +45,8 @@ export interface PieceEvents {
   reopened(assembly: Assembly, liars: readonly number[]): void;
   /** This many bytes of payload were thrown away. */
   wasted(bytes: number): void;
-  /** This source sent corrupt data. It is to be banned, and its blocks in other pieces are in doubt too. */
-  convicted(suspect: Suspect): void;
+  /** This source sent corrupt data in `piece`. It is to be banned, and its blocks in other pieces are in doubt too. */
+  convicted(suspect: Suspect, piece: number): void;
 }
 
 /** What a verifier works with. */
@@ -148,7 +148,7 @@ export class Verifier {
     if (this.#evidence.has(piece)) {
       const good = await blockDigests(buffer, this.#parts.sha1);
       if (this.#closed) return;
-      for (const liar of this.#evidence.convict(piece, good)) this.#convict(liar);
+      for (const liar of this.#evidence.convict(piece, good)) this.#convict(liar, piece);
     }
     this.#dropDoubt(piece);
     this.#verdicts.settled(piece);
@@ -192,7 +192,7 @@ export class Verifier {
     const sole = sources.length === 1 ? this.#parts.sources.suspect(sources[0]!) : undefined;
     if (sole !== undefined) {
       this.#parts.buffers.release(buffer);
-      this.#convict(sole);
+      this.#convict(sole, piece);
     } else if (sources.length > 1) {
       const copy = await this.#record(assembly);
       if (this.#closed) return;
@@ -257,16 +257,16 @@ export class Verifier {
     return copy;
   }
 
-  #convict(liar: Suspect): void {
+  #convict(liar: Suspect, piece: number): void {
     if (this.#liars.size >= MAX_LIARS) this.#liars.delete(this.#liars.values().next().value!);
     this.#liars.add(liar.source);
-    this.#parts.events.convicted(liar);
+    this.#parts.events.convicted(liar, piece);
     this.#verdicts.convicted(this.#liars);
     // It explains other failed copies as well: only its own blocks in them are still needed.
-    for (const [piece, copy] of [...this.#doubts]) {
-      if (this.#hashing.has(piece) || !copy.senders.includes(liar.source)) continue;
-      this.#takeDoubt(piece);
-      this.#parts.events.restored(piece, copy, (sender) => !this.#liars.has(sender));
+    for (const [other, copy] of [...this.#doubts]) {
+      if (this.#hashing.has(other) || !copy.senders.includes(liar.source)) continue;
+      this.#takeDoubt(other);
+      this.#parts.events.restored(other, copy, (sender) => !this.#liars.has(sender));
       this.#parts.buffers.release(copy.buffer);
     }
   }

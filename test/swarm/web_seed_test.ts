@@ -1,40 +1,188 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { test } from "node:test";
-import { assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Logger } from "../../src/ports.ts";
-import { serveWeb } from "../support/web.ts";
+import { serveWeb, type TestWeb } from "../support/web.ts";
 import { hurried, Lab, soon } from "./support/lab.ts";
-import { makeTorrent } from "./support/torrent.ts";
+import { makeTorrent, type TestTorrent } from "./support/torrent.ts";
+
+type Handle = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** The asked range, both ends included. */
+function rangeOf({ headers }: IncomingMessage): [from: number, to: number] {
+  const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? "")!;
+  return [Number(from), Number(to)];
+}
 
 /** Sends the asked range of `data`. */
 function sendRange(data: Uint8Array, request: IncomingMessage, response: ServerResponse): void {
-  const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? "")!;
+  const [from, to] = rangeOf(request);
   response.writeHead(206, { "content-range": `bytes ${from}-${to}/${data.length}` });
-  response.end(data.subarray(Number(from), Number(to) + 1));
+  response.end(data.subarray(from, to + 1));
 }
 
-test("WebSeed sends the password of its URL as a field, asks for uncompressed bytes, and keeps it out of the log", async () => {
-  const torrent = await makeTorrent({ bytes: 300_000 });
+/** Serves the files of a torrent; what `files` gives for an index is sent instead, null: it is missing. */
+function mirror(torrent: TestTorrent, files: Readonly<Record<number, Uint8Array | null>> = {}): Handle {
+  return (request, response) => {
+    const path = decodeURIComponent(request.url!);
+    const file = torrent.metainfo.files.find((known) => path.endsWith(`/${known.path}`))!;
+    const own = torrent.data.subarray(file.offset, file.offset + file.sizeBytes);
+    const data = file.index in files ? files[file.index]! : own;
+    if (data === null) response.writeHead(404).end();
+    else sendRange(data, request, response);
+  };
+}
+
+/** Runs `body` with web servers and a swarm that has them for web seeds, and knows no peers. */
+async function withMirrors(
+  torrent: TestTorrent,
+  handles: readonly Handle[],
+  body: (at: {
+    webs: readonly TestWeb[];
+    read: (file: number, offset: number, length: number) => Promise<Uint8Array>;
+    log: readonly string[];
+  }) => Promise<void>,
+  options: { more?: readonly string[]; path?: string; user?: string } = {},
+): Promise<void> {
+  const { more = [], path = "", user = "" } = options;
   await Lab.run(async (lab) => {
-    const web = await serveWeb((request, response) => {
-      if (web.asked.length === 1) return response.writeHead(500).end();
-      if (request.headers.authorization !== `Basic ${btoa("us:p@w")}`) return response.writeHead(401).end();
-      sendRange(torrent.data, request, response);
-    });
+    const webs: TestWeb[] = [];
+    for (const handle of handles) webs.push(await serveWeb(handle));
     const lines: string[] = [];
     const log: Logger = { log: (...line) => void lines.push(JSON.stringify(line)), child: () => log };
     try {
       const node = await lab.node({ ports: { ...hurried(lab.ports, 20), log } });
-      const webSeeds = [`${web.base.replace("//", "//us:p%40w@")}/noise`];
+      const webSeeds = [...more, ...webs.map(({ base }) => `${base.replace("//", `//${user}`)}/${path}`)];
       const { swarm } = node.join({ metainfo: { ...torrent.metainfo, webSeeds } });
       await swarm.metadata(soon());
-      assertEquals(await swarm.openReader(0).read(0, 300_000, { signal: soon() }), torrent.data);
-      // Node's own fetch says it as well.
-      for (const { headers } of web.asked) assertMatch(String(headers["accept-encoding"]), /^identity(, identity)?$/);
-      const told = lines.filter((line) => line.includes("web seed failed"));
-      assertEquals([told.length, told.join().includes("p%40w")], [1, false]);
+      await body({
+        webs,
+        read: (file, offset, length) => swarm.openReader(file).read(offset, length, { signal: soon() }),
+        log: lines,
+      });
     } finally {
-      await web.close();
+      for (const web of webs) await web.close();
     }
   });
+}
+
+test("WebSeed sends the password of its URL as a field, asks for uncompressed bytes, and keeps it out of the log", async () => {
+  const torrent = await makeTorrent({ bytes: 300_000 });
+  let asked = 0;
+  const handle: Handle = (request, response) => {
+    if (asked++ === 0) return response.writeHead(500).end();
+    if (request.headers.authorization !== `Basic ${btoa("us:p@w")}`) return response.writeHead(401).end();
+    sendRange(torrent.data, request, response);
+  };
+  await withMirrors(torrent, [handle], async ({ webs, read, log }) => {
+    assertEquals(await read(0, 0, 300_000), torrent.data);
+    // Node's own fetch says it as well.
+    for (const { headers } of webs[0]!.asked) {
+      assertMatch(String(headers["accept-encoding"]), /^identity(, identity)?$/);
+    }
+    const told = log.filter((line) => line.includes("web seed failed"));
+    assertEquals([told.length, told.join().includes("p%40w")], [1, false]);
+  }, { user: "us:p%40w@", path: "noise" });
+});
+
+test("WebSeed delivers the other files when the server lacks one", async () => {
+  const torrent = await makeTorrent({ bytes: 2_005_000, files: [1_000_000, 5000, 1_000_000] });
+  await withMirrors(torrent, [mirror(torrent, { 1: null })], async ({ webs, read }) => {
+    const { pieceLengthBytes } = torrent.metainfo;
+    // The piece at its end holds the missing file, too.
+    const whole = Math.floor(1_000_000 / pieceLengthBytes) * pieceLengthBytes;
+    assertEquals(await read(0, 0, whole), torrent.data.slice(0, whole));
+    assertEquals(await read(2, 500_000, 500_000), torrent.data.slice(1_505_000));
+    const missing = webs[0]!.asked.filter(({ url }) => url!.includes("file%201")).length;
+    assert(missing <= 1, `the missing file was asked for ${missing} times`);
+  });
+});
+
+test("WebSeed delivers the other files when the server has another version of one", async () => {
+  for (const files of [[1_000_000, 5000, 1_000_000], [983_040, 65_536, 956_424]]) {
+    const torrent = await makeTorrent({ bytes: 2_005_000, files });
+    const handle = mirror(torrent, { 1: new Uint8Array(70_000) });
+    await withMirrors(torrent, [handle], async ({ read, log }) => {
+      const { pieceLengthBytes } = torrent.metainfo;
+      const whole = Math.floor(files[0]! / pieceLengthBytes) * pieceLengthBytes;
+      assertEquals(await read(0, 0, whole), torrent.data.slice(0, whole));
+      assertEquals(await read(2, 500_000, files[2]! - 500_000), torrent.data.slice(2_005_000 - files[2]! + 500_000));
+      assert(log.filter((line) => line.includes("corrupt")).length <= 1);
+    });
+  }
+});
+
+test("WebSeed uses a server that sends whole files only, from their beginning", async () => {
+  const torrent = await makeTorrent({ bytes: 3_000_000, files: [2_000_000, 1_000_000] });
+  const handle: Handle = (request, response) => {
+    const whole = mirror(torrent);
+    const at = request.url!.includes("file%200") ? [0, 2_000_000] : [2_000_000, 3_000_000];
+    request.headers.range = `bytes=0-${at[1]! - at[0]! - 1}`;
+    const send = response.writeHead.bind(response);
+    response.writeHead = ((_status: number) => send(200, { "content-length": at[1]! - at[0]! })) as never;
+    whole(request, response);
+  };
+  await withMirrors(torrent, [handle], async ({ webs, read }) => {
+    assertEquals(await read(0, 0, 500_000), torrent.data.slice(0, 500_000));
+    assertEquals(await read(0, 1_500_000, 500_000), torrent.data.slice(1_500_000, 2_000_000));
+    assertEquals(await read(1, 900_000, 100_000), torrent.data.slice(2_900_000));
+    // One response for each file, but for read-ahead that met a seek.
+    assert(webs[0]!.asked.length <= 4, `${webs[0]!.asked.length} requests`);
+  });
+});
+
+test("WebSeed uses a server that sends more than was asked for, before and after", async () => {
+  const torrent = await makeTorrent({ bytes: 2_000_000 });
+  const handle: Handle = (request, response) => {
+    const [from, to] = rangeOf(request);
+    const wide = [from - from % 10_000, Math.min(to + 5000, 1_999_999)];
+    request.headers.range = `bytes=${wide[0]}-${wide[1]}`;
+    sendRange(torrent.data, request, response);
+  };
+  await withMirrors(torrent, [handle], async ({ read }) => {
+    assertEquals(await read(0, 0, 2_000_000), torrent.data);
+  }, { path: "noise" });
+});
+
+test("WebSeed continues where a server cut a response", async () => {
+  const torrent = await makeTorrent({ bytes: 2_000_000 });
+  const handle: Handle = (request, response) => {
+    const [from, to] = rangeOf(request);
+    response.writeHead(206, { "content-range": `bytes ${from}-${to}/2000000`, "content-length": to + 1 - from });
+    const end = Math.min(to + 1, from + 300_000);
+    response.write(torrent.data.subarray(from, end), () => end < to + 1 ? response.destroy() : response.end());
+  };
+  await withMirrors(torrent, [handle], async ({ read, log }) => {
+    assertEquals(await read(0, 0, 2_000_000), torrent.data);
+    assertEquals(log.filter((line) => line.includes("web seed failed")), []);
+  }, { path: "noise" });
+});
+
+test("WebSeed does not ask a busy server again before the time that it names", async () => {
+  const torrent = await makeTorrent({ bytes: 300_000 });
+  const times: number[] = [];
+  const handle: Handle = (request, response) => {
+    times.push(performance.now());
+    if (times.length === 1) response.writeHead(503, { "retry-after": "8" }).end();
+    else sendRange(torrent.data, request, response);
+  };
+  await withMirrors(torrent, [handle], async ({ read }) => {
+    assertEquals(await read(0, 0, 300_000), torrent.data);
+    // The engine's clock runs 20 times as fast.
+    assert((times[1]! - times[0]!) * 20 >= 8000 - 20, `again after ${(times[1]! - times[0]!) * 20} ms`);
+  }, { path: "noise" });
+});
+
+test("WebSeeds tries all that a torrent names when the first are of no use", async () => {
+  const torrent = await makeTorrent({ bytes: 300_000 });
+  const gone: Handle = (_request, response) => response.writeHead(404).end();
+  const silent: Handle = () => {};
+  const good: Handle = (request, response) => sendRange(torrent.data, request, response);
+  const dead = Array.from({ length: 5 }, (_, i) => `http://127.0.0.1:1/${i}`);
+  const page: Handle = (_request, response) => response.writeHead(200, { "content-type": "text/html" }).end("<p>gone");
+  const handles = [gone, gone, gone, gone, gone, silent, silent, silent, silent, silent, page, good];
+  await withMirrors(torrent, handles, async ({ webs, read }) => {
+    assertEquals(await read(0, 0, 300_000), torrent.data);
+    assert(webs[0]!.asked.length <= 1);
+  }, { path: "noise", more: dead });
 });

@@ -2,7 +2,6 @@
 import type { Core } from "./core.ts";
 import type { PeerState } from "./peer-state.ts";
 import { Picker } from "./picker.ts";
-import { BLOCK_FREE } from "./pieces.ts";
 
 /** By the time a peer needs for one more block, the soonest at the end. */
 const latestFirst = (a: PeerState, b: PeerState): number => b.sortMs - a.sortMs || b.id - a.id;
@@ -67,26 +66,5 @@ export class Dispatch {
         order[i] = other;
       }
     }
-  }
-
-  /** A run of free blocks for a web seed. */
-  run(peer: PeerState, maxBytes: number, nowMs: number): { piece: number; offset: number; length: number } | null {
-    const core = this.#core;
-    const picker = this.#picker;
-    const { book } = core;
-    core.survey(nowMs);
-    if (!picker.pick(peer, peer.etaMs(core.unknownRate, nowMs), "any", nowMs)) return null;
-    const part = picker.part!;
-    const first = picker.block;
-    let block = first;
-    let length = 0;
-    while (block < part.blocks && part.state[block] === BLOCK_FREE) {
-      const bytes = book.blockLength(part.piece, block);
-      if (length > 0 && length + bytes > maxBytes) break;
-      book.ask(peer, part, block, nowMs);
-      length += bytes;
-      block++;
-    }
-    return { piece: part.piece, offset: first * book.blockBytes, length };
   }
 }

@@ -68,6 +68,24 @@ export class Picker {
     return room === "any" && this.#pickBackground(peer, nowMs);
   }
 
+  /** The piece after `piece` if a run of `peer`, a web seed, may go on there; null if not. */
+  following(peer: PeerState, piece: number, nowMs: number): ActivePiece | null {
+    const core = this.#core;
+    const { book } = core;
+    const next = piece + 1;
+    // The blocks of a failed piece are chosen one by one.
+    if (next >= book.pieceCount || !book.isOpen(next) || book.failed.has(next)) return null;
+    if (!this.#may(peer, next, nowMs)) return null;
+    if (!core.wanted(next) && (core.rarity?.covers(next) !== true || !this.#hasRoom())) return null;
+    return core.start(next);
+  }
+
+  /** Whether the background download may start another piece. */
+  #hasRoom(): boolean {
+    const { book, tuning } = this.#core;
+    return book.parts.size * book.pieceBytes < tuning.activeLimitBytes || book.parts.size < 2;
+  }
+
   /** The first block that `peer` may be asked for; one that it sent before only when nobody else can send it. */
   #blockFor(peer: PeerState, part: ActivePiece): number {
     const { book } = this.#core;
@@ -216,12 +234,14 @@ export class Picker {
 
   #pickBackground(peer: PeerState, nowMs: number): boolean {
     const core = this.#core;
-    const { book, rarity, tuning } = core;
+    const { book, rarity } = core;
     if (rarity === null) return false;
     const current = book.parts.get(peer.current);
     if (current !== undefined && current.free > 0 && this.#may(peer, current.piece, nowMs)) {
       return this.#found(peer, current, this.#blockFor(peer, current), nowMs);
     }
+    const after = peer.isWebSeed ? this.following(peer, peer.current, nowMs) : null;
+    if (after !== null) return this.#take(peer, after, nowMs);
     // Pieces that others left unfinished come before new ones: they hold memory.
     let shared: ActivePiece | null = null;
     let looked = 0;
@@ -234,7 +254,7 @@ export class Picker {
       if (!kept) return this.#take(peer, part, nowMs);
       shared ??= part;
     }
-    if (book.parts.size * book.pieceBytes < tuning.activeLimitBytes || book.parts.size < 2) {
+    if (this.#hasRoom()) {
       const suggested = this.#suggested(peer, nowMs);
       const piece = suggested >= 0 ? suggested : rarity.pick(peer, nowMs);
       if (piece >= 0 && this.#may(peer, piece, nowMs)) return this.#take(peer, core.start(piece), nowMs);

@@ -24,6 +24,7 @@ import { Rescue } from "./rescue.ts";
 import { Roster } from "./roster.ts";
 import { noteWaiting, stallReason } from "./stall-reason.ts";
 import { defaultTuning, type Tuning } from "./tuning.ts";
+import { WebRuns } from "./web-runs.ts";
 import type { ForgetPiece, Millis, ReaderDemand, SchedulerActions, SchedulerApi, SchedulerShape } from "./types.ts";
 
 /** A timer this late means that we were held up ourselves, not the peers. */
@@ -34,6 +35,7 @@ export class Scheduler implements SchedulerApi {
   readonly #dispatch: Dispatch;
   readonly #rescue: Rescue;
   readonly #roster: Roster;
+  readonly webRuns: WebRuns;
   #tickDueMs = Number.POSITIVE_INFINITY;
   #retryMs = 0;
 
@@ -47,6 +49,7 @@ export class Scheduler implements SchedulerApi {
     this.#dispatch = new Dispatch(this.#core);
     this.#rescue = new Rescue(this.#core);
     this.#roster = new Roster(this.#core);
+    this.webRuns = new WebRuns(this.#core, this.#dispatch);
   }
 
   // Peers
@@ -344,13 +347,6 @@ export class Scheduler implements SchedulerApi {
     core.version++;
     this.#roster.demandChanged(nowMs);
     this.#dispatch.all(nowMs);
-  }
-
-  reserveRun(id: number, maxBytes: number, nowMs: Millis): { piece: number; offset: number; length: number } | null {
-    const seed = this.#core.peers.get(id);
-    if (seed?.isWebSeed !== true) return null;
-    if (seed.stalled) seed.restart();
-    return this.#dispatch.run(seed, maxBytes, nowMs);
   }
 
   // Time

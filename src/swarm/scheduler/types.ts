@@ -54,10 +54,29 @@ export interface AddedPeer {
   readonly interested?: boolean;
 }
 
+/** Blocks that follow each other from a place in `piece` on, maybe over several pieces. Both numbers in bytes. */
+export interface BlockRun {
+  readonly piece: number;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** What web seeds fetch. `cancel` may take blocks back; `blockReceived` reports them. */
+export interface WebRunsApi {
+  /** The next run of free blocks for it, at most `maxBytes` or one block; null when there is none now. */
+  reserve(webSeed: number, maxBytes: number, nowMs: Millis): BlockRun | null;
+  /** Reserves a block that it sends unasked; false when that is of no use. */
+  reserveBlock(webSeed: number, piece: number, offset: number, nowMs: Millis): boolean;
+  /** Whether a block of the run has neither arrived nor been taken back. */
+  isWanted(webSeed: number, run: BlockRun): boolean;
+  /** What has not arrived of a run may go to others. */
+  giveBack(webSeed: number, run: BlockRun, nowMs: Millis): void;
+}
+
 /** The scheduler as its host uses it. The host numbers the peers. */
 export interface SchedulerApi {
   addPeer(peer: number, nowMs: Millis, options: AddedPeer): void;
-  /** A web seed (BEP 19): it has everything and never chokes; it is sent no requests but asks what to fetch. */
+  /** A web seed (BEP 19): it has everything and never chokes; it is sent no requests (see `webRuns`). */
   addWebSeed(source: number, nowMs: Millis): void;
   /**
    * The handshake of a peer we dialled is under way. A few blocks that readers need now are requested from it at once,
@@ -108,15 +127,8 @@ export interface SchedulerApi {
   removeReader(reader: number, nowMs: Millis): void;
   /** Pieces to fetch in the background when nobody reads (whole-torrent download); null = none. */
   setBackground(range: { firstPiece: number; endPiece: number } | null, nowMs: Millis): void;
-  /**
-   * The next run of free blocks within one piece, reserved for a web seed; null when there is none for it now. `cancel`
-   * may take blocks back; `blockReceived` reports them.
-   */
-  reserveRun(
-    webSeed: number,
-    maxBytes: number,
-    nowMs: Millis,
-  ): { piece: number; offset: number; length: number } | null;
+  /** What web seeds fetch. */
+  readonly webRuns: WebRunsApi;
   /**
    * Timer, every 20 ms while there is demand. Returns the ms until it wants to be called again. null: not before an
    * event; any other call may bring the next tick forward to 20 ms.

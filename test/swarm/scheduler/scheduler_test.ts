@@ -331,24 +331,6 @@ test("setBackground() fetches the rarest piece first", () => {
   assertEquals(host.asked.length, 1);
 });
 
-test("reserveRun() gives a web seed runs that nobody else is fetching", () => {
-  const host = new FakeHost(4, 8);
-  host.scheduler.addWebSeed(9, 0);
-  assertEquals(host.scheduler.reserveRun(9, MiB, 0), null);
-  host.read(1, 0);
-  const first = host.scheduler.reserveRun(9, 3 * BLOCK_BYTES + 5, 0);
-  assertEquals(first, { piece: 0, offset: 0, length: 3 * BLOCK_BYTES });
-  const second = host.scheduler.reserveRun(9, MiB, 0);
-  assertEquals(second, { piece: 0, offset: 3 * BLOCK_BYTES, length: 5 * BLOCK_BYTES });
-  host.peer(0);
-  assert(host.asked.every((ask) => ask.piece > 0 && ask.peer === 0));
-  assert(host.deliver({ peer: 9, piece: 0, offset: 0, length: BLOCK_BYTES }));
-  // The web seed failed: what it reserved is free again.
-  host.scheduler.removePeer(9, 0);
-  host.deliverPiece(0);
-  assertEquals(host.senders.get(0)?.toSorted(), [0, 0, 0, 0, 0, 0, 0, 9]);
-});
-
 test("stallReason() returns why a reader waits", () => {
   const host = new FakeHost(4, 1);
   assertEquals(host.scheduler.stallReason(1, 0), null);

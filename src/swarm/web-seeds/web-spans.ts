@@ -1,9 +1,10 @@
 /** Where a web seed keeps the bytes of a torrent (BEP 19, GetRight style). */
-import type { Metainfo, MetainfoFile } from "../metainfo/types.ts";
+import type { Metainfo, MetainfoFile } from "../../metainfo/types.ts";
 
 /** A stretch of one file on a web server. Bytes of padding files have `url` null: they are zero and not fetched. */
 export interface WebSpan {
   readonly url: string | null;
+  readonly file: MetainfoFile;
   /** Offset in the file, bytes. */
   readonly offset: number;
   readonly length: number;
@@ -18,7 +19,7 @@ export function webSpans(metainfo: Metainfo, base: string, start: number, length
     const to = Math.min(end, file.offset + file.sizeBytes);
     if (from >= to) continue;
     const url = file.padding ? null : fileUrl(metainfo, base, file);
-    spans.push({ url, offset: from - file.offset, length: to - from });
+    spans.push({ url, file, offset: from - file.offset, length: to - from });
   }
   return spans;
 }

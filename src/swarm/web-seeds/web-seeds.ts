@@ -1,0 +1,124 @@
+/** The web seeds of one swarm. A few are used at a time; one that is of no use gives its place to the next. */
+import type { Suspect } from "../evidence.ts";
+import type { Transfer } from "../transfer.ts";
+import { Mirror } from "./mirror.ts";
+import { logFailure, WebSeed, type WebSeedHost } from "./web-seed.ts";
+
+/** Web seeds known per torrent: as many as a transport file and a magnet name together. */
+export const MAX_WEB_SEEDS = 200;
+
+/** Web seeds used at once that deliver and have every file. */
+const MAX_DELIVERING = 4;
+
+/** All that are used at once: those that did not answer yet, or lack a file, keep no place from others. */
+const MAX_IN_USE = 12;
+
+/** A web seed that has not answered after this long keeps its place, but the next one is asked as well, ms. */
+const ANSWER_MS = 1_500;
+
+/** Opens, finds and closes web seeds. */
+export class WebSeeds {
+  readonly #mirrors: Mirror[] = [];
+  readonly #inUse = new Map<Mirror, WebSeed>();
+  readonly #host: WebSeedHost;
+  readonly #takeId: () => number;
+  #transfer: Transfer | null = null;
+  #stopWork = () => {};
+
+  /** `takeId` returns the number of a new one among the swarm's sources. */
+  constructor(host: WebSeedHost, takeId: () => number) {
+    this.#host = host;
+    this.#takeId = takeId;
+  }
+
+  /** Those that are in use, or will be tried again. */
+  get count(): number {
+    return this.#mirrors.filter((mirror) => !mirror.isBarred).length;
+  }
+
+  /** Uses those of `urls` that are not known yet as well. */
+  open(transfer: Transfer, urls: Iterable<string>): void {
+    for (const url of urls) {
+      if (this.#mirrors.length >= MAX_WEB_SEEDS) break;
+      if (this.#mirrors.some((mirror) => mirror.url === url)) continue;
+      this.#mirrors.push(new Mirror(transfer.metainfo, url, this.#takeId()));
+    }
+    if (this.#transfer === null) this.#stopWork = transfer.onWork(() => this.#work());
+    this.#transfer = transfer;
+    this.#fill(transfer);
+    transfer.kick();
+  }
+
+  /** Blocks of a web seed were taken back; nothing when the source is another. */
+  cancelled(source: number): void {
+    for (const [mirror, seed] of this.#inUse) if (mirror.source === source) seed.cancelled();
+  }
+
+  /** The web seed with this source number. */
+  suspect(source: number): Suspect | undefined {
+    const mirror = this.#mirrorOf(source);
+    return mirror === undefined ? undefined : { source, host: mirror.url, peerIdHex: "" };
+  }
+
+  /** It sent the corrupt piece. It is asked for it never again, nor for its file. False when the suspect is no web seed. */
+  convict(suspect: Suspect, piece: number): boolean {
+    const mirror = this.#mirrorOf(suspect.source);
+    if (mirror === undefined) return false;
+    logFailure(this.#host.log, mirror.url, `it sent corrupt data for piece ${piece}`);
+    mirror.sentBadPiece(piece);
+    this.#inUse.get(mirror)?.close();
+    this.#inUse.delete(mirror);
+    // Whatever else this number sent is in doubt.
+    mirror.sources.push(this.#takeId());
+    if (this.#transfer !== null) this.#fill(this.#transfer);
+    return true;
+  }
+
+  close(): void {
+    this.#stopWork();
+    this.#transfer = null;
+    for (const seed of this.#inUse.values()) seed.close();
+    this.#inUse.clear();
+  }
+
+  #mirrorOf(source: number): Mirror | undefined {
+    return this.#mirrors.find(({ sources }) => sources.includes(source));
+  }
+
+  #work(): void {
+    if (this.#transfer !== null) this.#fill(this.#transfer);
+    for (const seed of [...this.#inUse.values()]) seed.work();
+  }
+
+  get #nowMs(): number {
+    return this.#host.clock.monotonic();
+  }
+
+  #fill(transfer: Transfer): void {
+    const nowMs = this.#nowMs;
+    let delivering = 0;
+    for (const [mirror, { askedMs, hasAnswered }] of this.#inUse) {
+      if (hasAnswered ? mirror.isWhole : askedMs === null || nowMs - askedMs < ANSWER_MS) delivering++;
+    }
+    for (; delivering < MAX_DELIVERING && this.#inUse.size < MAX_IN_USE; delivering++) {
+      const mirror = this.#next(nowMs);
+      if (mirror === null) return;
+      const seed = new WebSeed(this.#host, transfer, mirror, (pauseMs) => {
+        mirror.dueMs = this.#nowMs + pauseMs;
+        this.#inUse.delete(mirror);
+        this.#fill(transfer);
+      });
+      this.#inUse.set(mirror, seed);
+    }
+  }
+
+  /** The one that failed least, in the order in which they are named; null when none may be asked now. */
+  #next(nowMs: number): Mirror | null {
+    let best: Mirror | null = null;
+    for (const mirror of this.#mirrors) {
+      if (mirror.isBarred || mirror.dueMs > nowMs || this.#inUse.has(mirror)) continue;
+      if (best === null || mirror.failures < best.failures) best = mirror;
+    }
+    return best;
+  }
+}
