@@ -284,7 +284,7 @@ export interface HttpClientAnswer {
 
 /** HTTP/1.1 requests to a chosen address. `fetch` cannot do this: it resolves names itself, after any check. */
 export interface HttpClientPort {
-  /** Follows no redirects and keeps no connection. Rejects with `connection_failed` or the signal's reason. */
+  /** Follows no redirects. A connection whose body was read to its end may serve another request. Rejects with `connection_failed` or the signal's reason. */
   open(request: HttpClientRequest): Promise<HttpClientAnswer>;
 }
 

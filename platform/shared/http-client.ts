@@ -9,18 +9,59 @@ import { openLenient } from "./lenient-http.ts";
 import { webReadable } from "./node-streams.ts";
 import { brokenError, connectError } from "./os-error.ts";
 
+/** A kept connection that nobody needed for this long is closed, ms: most servers close theirs after 5 to 75 s. */
+const IDLE_MS = 10_000;
+
+/** Idle connections kept, to one address and in all: as many requests as web seeds have at one server, and at four. */
+const MAX_IDLE_PER_HOST = 4;
+const MAX_IDLE = 16;
+
 /** Settings of `createHttpClient`. */
 export interface HttpClientOptions {
   /** Certificates to trust instead of the runtime's, PEM. */
   readonly ca?: string;
+  /** After which idle connections are closed, ms. Default 10 s. */
+  readonly idleMs?: number;
+}
+
+/** Where connections are kept. */
+interface Agents {
+  readonly plain: http.Agent;
+  readonly tls: http.Agent;
+  /** As in `HttpClientOptions`. */
+  readonly ca: string | undefined;
+}
+
+/** What Node documents for derived agents, and its types leave out. */
+interface KeepingAgent extends http.Agent {
+  keepSocketAlive(socket: net.Socket): boolean;
+}
+
+/** Keeps connections by address as well: another address of the same name may be inside a private network. */
+function keptByAddress(agent: http.Agent): http.Agent {
+  const keeping = agent as KeepingAgent;
+  const getName = agent.getName.bind(agent);
+  const keepAlive = keeping.keepSocketAlive.bind(agent);
+  agent.getName = (options) => `${getName(options)}:${(options as { address?: string } | undefined)?.address}`;
+  keeping.keepSocketAlive = (socket) => {
+    const idle = Object.values(agent.freeSockets).reduce((sum, sockets) => sum + (sockets?.length ?? 0), 0);
+    return idle < MAX_IDLE && keepAlive(socket);
+  };
+  return agent;
 }
 
 /** See `HttpClientPort`. */
-export function createHttpClient(options: HttpClientOptions = {}): HttpClientPort {
-  return { open: (request) => open(request, options) };
+export function createHttpClient({ ca, idleMs = IDLE_MS }: HttpClientOptions = {}): HttpClientPort {
+  const kept = { keepAlive: true, maxFreeSockets: MAX_IDLE_PER_HOST, timeout: idleMs };
+  const agents = {
+    plain: keptByAddress(new http.Agent(kept)),
+    tls: keptByAddress(new https.Agent(ca === undefined ? kept : { ...kept, ca })),
+    ca,
+  };
+  return { open: (request) => open(request, agents) };
 }
 
-function open(request: HttpClientRequest, { ca }: HttpClientOptions): Promise<HttpClientAnswer> {
+function open(request: HttpClientRequest, agents: Agents): Promise<HttpClientAnswer> {
   const { url, address, method, headers, signal } = request;
   const isTls = url.protocol === "https:";
   const target = { host: address, port: Number(url.port || (isTls ? 443 : 80)) };
@@ -28,7 +69,7 @@ function open(request: HttpClientRequest, { ca }: HttpClientOptions): Promise<Ht
   if (signal.aborted) return Promise.reject(abortError(signal));
   // A name would be resolved again, possibly to another address than the one that was checked.
   if (family === 0) return Promise.reject(connectError(new Error("not a literal address"), target));
-  if (request.isLenient === true) return openLenient(request, ca);
+  if (request.isLenient === true) return openLenient(request, agents.ca);
   const lookup: net.LookupFunction = (_name, { all }, found) =>
     all ? found(null, [{ address, family }]) : found(null, address, family);
   return new Promise((resolve, reject) => {
@@ -39,13 +80,15 @@ function open(request: HttpClientRequest, { ca }: HttpClientOptions): Promise<Ht
       method,
       headers: { host: url.host, ...Object.fromEntries(headers) },
       lookup,
-      // An agent finds kept connections by host name, not by address.
-      agent: false,
+      address,
+      agent: isTls ? agents.tls : agents.plain,
     };
-    const sent = isTls ? https.request({ ...fields, ...(ca === undefined ? {} : { ca }) }) : http.request(fields);
+    const sent = isTls ? https.request(fields) : http.request(fields);
     const abort = () => sent.destroy(abortError(signal));
     const fail = (error: Error) => {
       signal.removeEventListener("abort", abort);
+      // The server closed the kept connection before it read the request. The agent has dropped it by now.
+      if (sent.reusedSocket && !signal.aborted) return resolve(open(request, agents));
       reject(signal.aborted ? abortError(signal) : connectError(error, target));
     };
     signal.addEventListener("abort", abort, { once: true });
