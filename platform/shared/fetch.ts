@@ -24,8 +24,8 @@ export interface FetchParts {
 }
 
 /**
- * A `fetch`. GET and HEAD requests that leave redirects to the caller go to addresses that were looked up here. Other requests,
- * and those to literal addresses that need not be lenient, are the runtime's own fetch.
+ * A `fetch`. GET and HEAD requests that leave redirects to the caller go over `httpClient`, to addresses that were looked up
+ * here; all else is the runtime's own fetch.
  */
 export function createFetch({ httpClient, network, clock }: FetchParts): typeof fetch {
   return async (input, init: FetchOptions = {}) => {
@@ -35,7 +35,7 @@ export function createFetch({ httpClient, network, clock }: FetchParts): typeof 
     const { isLenient = false } = init;
     const isLiteral = net.isIP(host) !== 0 || canonicalHost(host) !== null;
     const isOurs = !(input instanceof Request) && /^https?:$/.test(url.protocol) && init.redirect === "manual" &&
-      (method === "GET" || method === "HEAD") && (isLenient || !isLiteral);
+      (method === "GET" || method === "HEAD");
     if (!isOurs) return await globalThis.fetch(input, init);
     const signal = init.signal ?? new AbortController().signal;
     const headers = new Headers(init.headers);

@@ -19,7 +19,7 @@ export function webReadable(
       source.pause();
       source.on("data", (chunk: Uint8Array) => {
         if (over) return;
-        controller.enqueue(new Uint8Array(chunk));
+        controller.enqueue(detached(chunk));
         if ((controller.desiredSize ?? 0) <= 0) source.pause();
       });
       const finish = (error?: Error) => {
@@ -40,6 +40,12 @@ export function webReadable(
       onCancel();
     },
   }, new ByteLengthQueuingStrategy({ highWaterMark: BUFFER_BYTES }));
+}
+
+/** A view of the chunk where it fills most of its memory; else a copy, because it would keep all of that memory. */
+function detached(chunk: Uint8Array): Uint8Array {
+  const { buffer, byteOffset, byteLength } = chunk;
+  return byteLength * 2 >= buffer.byteLength ? new Uint8Array(buffer, byteOffset, byteLength) : new Uint8Array(chunk);
 }
 
 /** `target` as a sink; a write resolves when the stream has taken it. */

@@ -12,6 +12,8 @@ export interface LinkOptions {
   readonly bytesPerS: number;
   /** Address of this machine where the leecher finds the seeder. Default 127.0.0.1. */
   readonly host?: string;
+  /** Connecting takes a round trip, too. Default false. */
+  readonly hasHandshake?: boolean;
 }
 
 /** Bytes that may be under way: a second and a half of 20 Mbit/s; beyond that TCP slows the seeder. */
@@ -94,15 +96,20 @@ class Pipe {
 }
 
 /** Opens a relay to `target` on 127.0.0.1. */
-export async function openLink(target: number, { delayMs, bytesPerS, host = "127.0.0.1" }: LinkOptions): Promise<Link> {
+export async function openLink(target: number, link: LinkOptions): Promise<Link> {
+  const { delayMs, bytesPerS, host = "127.0.0.1", hasHandshake = false } = link;
   const down = new Pipe({ delayMs, bytesPerS });
   const up = new Pipe({ delayMs, bytesPerS: Infinity });
   const sockets = new Set<net.Socket>();
-  const server = net.createServer({ noDelay: true }, (near) => {
+  const connect = (near: net.Socket) => {
     const far = net.connect({ host: "127.0.0.1", port: target, noDelay: true });
     for (const socket of [near, far]) sockets.add(socket.once("close", () => sockets.delete(socket)));
     up.carry(near, far);
     down.carry(far, near);
+  };
+  const server = net.createServer({ noDelay: true }, (near) => {
+    if (hasHandshake) setTimeout(() => connect(near), 2 * delayMs);
+    else connect(near);
   });
   await new Promise<void>((resolve) => server.listen(0, host, resolve));
   return {

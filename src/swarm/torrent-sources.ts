@@ -48,6 +48,7 @@ export class TorrentSources implements Sources {
 
   setCongested(value: boolean): void {
     this.#peers.setCongested(value);
+    this.#webSeeds.setCongested(value);
   }
 
   reportProgress(nowMs: number): void {

@@ -173,6 +173,31 @@ test("WebSeed does not ask a busy server again before the time that it names", a
   }, { path: "noise" });
 });
 
+test("WebSeeds reads no more while what arrived waits to be hashed", async () => {
+  const torrent = await makeTorrent({ bytes: 24_000_000, pieceLength: 262_144 });
+  const web = await serveWeb((request, response) => sendRange(torrent.data, request, response));
+  await Lab.run(async (lab) => {
+    const { clock } = lab.ports;
+    let waitingBytes = 0;
+    let mostBytes = 0;
+    let last: Promise<unknown> = Promise.resolve();
+    /** One piece after another, 5 ms each. */
+    const sha1 = async (data: Uint8Array) => {
+      mostBytes = Math.max(mostBytes, waitingBytes += data.length);
+      last = last.then(() => new Promise<void>((resolve) => void clock.setTimeout(resolve, 5)));
+      await last;
+      waitingBytes -= data.length;
+      return await lab.ports.sha1(data);
+    };
+    const node = await lab.node({ ports: { ...lab.ports, sha1 } });
+    const { swarm } = node.join({ metainfo: { ...torrent.metainfo, webSeeds: [`${web.base}/noise`] } });
+    await swarm.metadata(soon());
+    const bytes = await swarm.openReader(0).read(0, 24_000_000, { signal: soon(60_000) });
+    assertEquals(bytes.length, 24_000_000);
+    assert(mostBytes < 12 * 1024 * 1024, `${mostBytes} bytes waited`);
+  }).finally(() => web.close());
+});
+
 test("WebSeeds tries all that a torrent names when the first are of no use", async () => {
   const torrent = await makeTorrent({ bytes: 300_000 });
   const gone: Handle = (_request, response) => response.writeHead(404).end();

@@ -34,6 +34,14 @@ export interface WebSeedHost {
   readonly log: Logger;
 }
 
+/** What it is one of. */
+export interface WebSeedPool {
+  /** It is of no use for `pauseMs`, and was closed. */
+  gaveUp(pauseMs: number): void;
+  /** As in `BodySource`. */
+  throttle(): Promise<void> | undefined;
+}
+
 /** Logs that something failed at the web seed `url`. */
 export function logFailure(log: Logger, url: string, reason: string): void {
   log.log("info", "web seed failed", { url: withoutCredentials(url), reason });
@@ -48,7 +56,7 @@ export class WebSeed implements BodySource {
   hasAnswered = false;
   readonly #host: WebSeedHost;
   readonly #transfer: Transfer;
-  readonly #gaveUp: (pauseMs: number) => void;
+  readonly #pool: WebSeedPool;
   readonly #fetches = new Set<RunFetch>();
   #whole: WholeFile | null = null;
   #runBytes = FIRST_RUN_BYTES;
@@ -58,12 +66,11 @@ export class WebSeed implements BodySource {
   #isChecking = false;
   #closed = false;
 
-  /** `gaveUp`: it is of no use for `pauseMs` and was closed. */
-  constructor(host: WebSeedHost, transfer: Transfer, mirror: Mirror, gaveUp: (pauseMs: number) => void) {
+  constructor(host: WebSeedHost, transfer: Transfer, mirror: Mirror, pool: WebSeedPool) {
     this.#host = host;
     this.#transfer = transfer;
     this.mirror = mirror;
-    this.#gaveUp = gaveUp;
+    this.#pool = pool;
     transfer.scheduler.addWebSeed(mirror.source, this.#nowMs);
   }
 
@@ -158,8 +165,7 @@ export class WebSeed implements BodySource {
   }
 
   throttle(): Promise<void> | undefined {
-    if (this.#host.downloadBucket.open) return undefined;
-    return new Promise((resolve) => this.#host.downloadBucket.whenOpen(resolve));
+    return this.#pool.throttle();
   }
 
   get #nowMs(): number {
@@ -195,8 +201,12 @@ export class WebSeed implements BodySource {
     this.#transfer.kick();
   }
 
+  /** Runs grow until they take long enough: what the first ones took says little, as TCP starts slowly. */
   #learnRate({ receivedBytes, elapsedMs }: RunFetch): void {
-    const bytes = receivedBytes * RUN_MS / Math.max(1, elapsedMs);
+    const growth = elapsedMs < RUN_MS / 4 ? 4 : 2;
+    const bytes = elapsedMs < RUN_MS
+      ? Math.max(this.#runBytes, growth * receivedBytes)
+      : receivedBytes * RUN_MS / elapsedMs;
     this.#runBytes = Math.round(Math.min(Math.max(bytes, MIN_RUN_BYTES), MAX_RUN_BYTES));
   }
 
@@ -227,6 +237,6 @@ export class WebSeed implements BodySource {
   #giveUp(pauseMs: number): void {
     if (this.#closed) return;
     this.close();
-    this.#gaveUp(pauseMs);
+    this.#pool.gaveUp(pauseMs);
   }
 }

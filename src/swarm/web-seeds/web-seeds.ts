@@ -1,4 +1,5 @@
 /** The web seeds of one swarm. A few are used at a time; one that is of no use gives its place to the next. */
+import { type Deferred, deferred } from "../../bytes/deferred.ts";
 import type { Suspect } from "../evidence.ts";
 import type { Transfer } from "../transfer.ts";
 import { Mirror } from "./mirror.ts";
@@ -23,6 +24,7 @@ export class WebSeeds {
   readonly #host: WebSeedHost;
   readonly #takeId: () => number;
   #transfer: Transfer | null = null;
+  #congestion: Deferred<void> | null = null;
   #stopWork = () => {};
 
   /** `takeId` returns the number of a new one among the swarm's sources. */
@@ -74,11 +76,27 @@ export class WebSeeds {
     return true;
   }
 
+  /** Nothing more is read, because what arrived waits to be hashed; or it is again. */
+  setCongested(value: boolean): void {
+    if (value) this.#congestion ??= deferred();
+    else {
+      this.#congestion?.resolve();
+      this.#congestion = null;
+    }
+  }
+
   close(): void {
     this.#stopWork();
+    this.setCongested(false);
     this.#transfer = null;
     for (const seed of this.#inUse.values()) seed.close();
     this.#inUse.clear();
+  }
+
+  #throttle(): Promise<void> | undefined {
+    const { downloadBucket } = this.#host;
+    if (this.#congestion !== null) return this.#congestion.promise;
+    return downloadBucket.open ? undefined : new Promise((resolve) => downloadBucket.whenOpen(resolve));
   }
 
   #mirrorOf(source: number): Mirror | undefined {
@@ -103,10 +121,13 @@ export class WebSeeds {
     for (; delivering < MAX_DELIVERING && this.#inUse.size < MAX_IN_USE; delivering++) {
       const mirror = this.#next(nowMs);
       if (mirror === null) return;
-      const seed = new WebSeed(this.#host, transfer, mirror, (pauseMs) => {
-        mirror.dueMs = this.#nowMs + pauseMs;
-        this.#inUse.delete(mirror);
-        this.#fill(transfer);
+      const seed = new WebSeed(this.#host, transfer, mirror, {
+        gaveUp: (pauseMs) => {
+          mirror.dueMs = this.#nowMs + pauseMs;
+          this.#inUse.delete(mirror);
+          this.#fill(transfer);
+        },
+        throttle: () => this.#throttle(),
       });
       this.#inUse.set(mirror, seed);
     }
