@@ -11,6 +11,7 @@ import type { Metainfo, MetainfoFile } from "./types.ts";
 export interface InfoExtras {
   readonly trackers?: readonly (readonly string[])[];
   readonly webSeeds?: readonly string[];
+  readonly httpSeeds?: readonly string[];
   readonly nodes?: readonly string[];
 }
 
@@ -85,6 +86,7 @@ export async function metainfoOf(info: unknown, infoBytes: Uint8Array, extras: I
     infoBytes: ownInfoBytes,
     trackers: extras.trackers ?? [],
     webSeeds: extras.webSeeds ?? [],
+    ...(extras.httpSeeds === undefined || extras.httpSeeds.length === 0 ? {} : { httpSeeds: extras.httpSeeds }),
     nodes: extras.nodes ?? [],
   };
 }

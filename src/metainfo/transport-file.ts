@@ -60,13 +60,14 @@ function partsOf(bytes: Uint8Array, spans: BencodeScan["spans"], value: unknown)
     extras: {
       trackers: readTrackers(outer),
       webSeeds: readUrls(outer["url-list"], isWebSeed),
+      httpSeeds: readUrls(outer["httpseeds"], isWebSeed),
       nodes: readNodes(outer["nodes"]),
     },
   };
 }
 
 /**
- * Reads a `.torrent` file, v1 or hybrid as v1 (BEP 3, 5, 12, 19). Rejects with `bad_transport_file` and the reason, or
+ * Reads a `.torrent` file, v1 or hybrid as v1 (BEP 3, 5, 12, 17, 19). Rejects with `bad_transport_file` and the reason, or
  * `too_large` above 16 MiB.
  */
 export async function parseTransportFile(bytes: Uint8Array): Promise<Metainfo> {
@@ -76,11 +77,12 @@ export async function parseTransportFile(bytes: Uint8Array): Promise<Metainfo> {
 
 /** The transport file of `metainfo`: `info` byte for byte, with its trackers, web seeds and nodes. */
 export function encodeMetainfo(
-  metainfo: Pick<Metainfo, "infoBytes" | "trackers" | "webSeeds" | "nodes">,
+  metainfo: Pick<Metainfo, "infoBytes" | "trackers" | "webSeeds" | "httpSeeds" | "nodes">,
 ): Uint8Array<ArrayBuffer> {
   return encodeOuter(metainfo.infoBytes, {
     announce: metainfo.trackers[0]?.[0],
     "announce-list": metainfo.trackers.length > 0 ? metainfo.trackers : undefined,
+    httpseeds: (metainfo.httpSeeds?.length ?? 0) > 0 ? metainfo.httpSeeds : undefined,
     nodes: metainfo.nodes.length > 0 ? metainfo.nodes.map(splitNode) : undefined,
     "url-list": metainfo.webSeeds.length > 0 ? metainfo.webSeeds : undefined,
   });
@@ -102,7 +104,7 @@ export function isTracker(url: string): boolean {
   return /^(https?|udp|wss?):\/\/[^/]/i.test(url) && url.length <= MAX_URL_LENGTH && URL.canParse(url);
 }
 
-/** True for a valid web seed URL (BEP 19). */
+/** True for a valid web seed URL (BEP 17, BEP 19). */
 export function isWebSeed(url: string): boolean {
   return /^https?:\/\/[^/]/i.test(url) && url.length <= MAX_URL_LENGTH && URL.canParse(url);
 }

@@ -44,6 +44,8 @@ export interface Metainfo {
   readonly trackers: readonly (readonly string[])[];
   /** BEP 19 web seeds. */
   readonly webSeeds: readonly string[];
+  /** BEP 17 web seeds: scripts that send parts of pieces. Absent: none. */
+  readonly httpSeeds?: readonly string[];
   /** DHT nodes named in the file, `host:port`. */
   readonly nodes: readonly string[];
 }

@@ -112,7 +112,8 @@ async function probeTorrent(
   const { peers } = swarm.status();
   if (isWhole()) return { state: "alive", peers, message: "all of it is here" };
   if (peers > 0) return { state: "alive", peers, message: "" };
-  const webSeeds = (swarm.metainfo?.webSeeds.length ?? 0) + (magnet?.webSeeds.length ?? 0);
+  const { webSeeds: ofFiles = [], httpSeeds = [] } = swarm.metainfo ?? {};
+  const webSeeds = ofFiles.length + httpSeeds.length + (magnet?.webSeeds.length ?? 0);
   if (webSeeds > 0) return { state: "unknown", peers, message: "no peer; its web seeds were not asked" };
   return { state: "silent", peers, message: "no peer was found" };
 }

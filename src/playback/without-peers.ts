@@ -36,8 +36,9 @@ export function mayJoin(running: PlaybackSession, request: StartRequest): boolea
 
 /** Throws `invalid_argument` if a part of the torrent is missing and no web seed has it. Its metadata is known. */
 export function requireOtherSources(swarm: Swarm, magnet: Magnet | undefined): void {
-  const { webSeeds, pieceCount } = swarm.metainfo!;
-  if (webSeeds.length > 0 || (magnet?.webSeeds.length ?? 0) > 0 || swarm.status().havePieces === pieceCount) return;
+  const { webSeeds, httpSeeds = [], pieceCount } = swarm.metainfo!;
+  if (webSeeds.length + httpSeeds.length > 0) return;
+  if ((magnet?.webSeeds.length ?? 0) > 0 || swarm.status().havePieces === pieceCount) return;
   throw new MillraceError(
     "invalid_argument",
     "disable_p2p: this torrent has no web seed and is not completely in the cache",

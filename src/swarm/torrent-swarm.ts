@@ -140,7 +140,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.peers.joinedBy(servers);
     if (metainfo !== undefined) {
       this.#discovery.addTrackers(metainfo.trackers, servers);
-      this.#webSeedScopes.allow(metainfo.webSeeds, servers);
+      this.#webSeedScopes.allow([...metainfo.webSeeds, ...metainfo.httpSeeds ?? []], servers);
       const nodes = withoutPeers ? [] : namedDhtNodes(metainfo, this.peers.rule, servers);
       for (const node of nodes) this.#context.discovery?.addDhtNode(node);
       this.#begin(metainfo);
@@ -363,7 +363,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   #openWebSeeds(): void {
     const { transfer } = this;
     if (transfer === null || this.#closing !== null) return;
-    this.#webSeeds.open(transfer, new Set([...transfer.metainfo.webSeeds, ...this.named.webSeeds]));
+    this.#webSeeds.open(transfer, this.named.webSeeds);
   }
 
   needPeers(): void {

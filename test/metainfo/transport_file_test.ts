@@ -48,6 +48,7 @@ test("parseTransportFile() reads lists, tiers, web seeds, nodes and padding", as
     }),
     "announce-list": [["http://a.test/x", "nonsense"], [], ["udp://b.test:80", "http://a.test/x"]],
     "url-list": ["https://seed.test/", "ftp://no.test/"],
+    httpseeds: ["http://script.test/seed.php", "nonsense"],
     nodes: [["router.test", 6881], ["::1", 5], ["x", 0], "?"],
   }));
   assertEquals(meta.files.map((f) => [f.path, f.offset, f.sizeBytes, f.padding]), [
@@ -58,6 +59,8 @@ test("parseTransportFile() reads lists, tiers, web seeds, nodes and padding", as
   ]);
   assertEquals(meta.trackers, [["http://a.test/x"], ["udp://b.test:80"]]);
   assertEquals(meta.webSeeds, ["https://seed.test/"]);
+  assertEquals(meta.httpSeeds, ["http://script.test/seed.php"]);
+  assertEquals((await parseTransportFile(encodeMetainfo(meta))).httpSeeds, meta.httpSeeds);
   assertEquals(meta.nodes, ["router.test:6881", "[::1]:5"]);
   assert(meta.isPrivate && meta.multiFile);
 });

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { percentEncoded } from "../../src/bytes/percent.ts";
 import type { Logger } from "../../src/ports.ts";
 import { serveWeb, type TestWeb } from "../support/web.ts";
 import { hurried, Lab, soon } from "./support/lab.ts";
@@ -42,16 +43,16 @@ async function withMirrors(
     read: (file: number, offset: number, length: number) => Promise<Uint8Array>;
     log: readonly string[];
   }) => Promise<void>,
-  options: { more?: readonly string[]; path?: string; user?: string } = {},
+  options: { more?: readonly string[]; path?: string; user?: string; hurry?: number } = {},
 ): Promise<void> {
-  const { more = [], path = "", user = "" } = options;
+  const { more = [], path = "", user = "", hurry = 1 } = options;
   await Lab.run(async (lab) => {
     const webs: TestWeb[] = [];
     for (const handle of handles) webs.push(await serveWeb(handle));
     const lines: string[] = [];
     const log: Logger = { log: (...line) => void lines.push(JSON.stringify(line)), child: () => log };
     try {
-      const node = await lab.node({ ports: { ...hurried(lab.ports, 20), log } });
+      const node = await lab.node({ ports: { ...hurried(lab.ports, hurry), log } });
       const webSeeds = [...more, ...webs.map(({ base }) => `${base.replace("//", `//${user}`)}/${path}`)];
       const { swarm } = node.join({ metainfo: { ...torrent.metainfo, webSeeds } });
       await swarm.metadata(soon());
@@ -82,7 +83,7 @@ test("WebSeed sends the password of its URL as a field, asks for uncompressed by
     }
     const told = log.filter((line) => line.includes("web seed failed"));
     assertEquals([told.length, told.join().includes("p%40w")], [1, false]);
-  }, { user: "us:p%40w@", path: "noise" });
+  }, { user: "us:p%40w@", path: "noise", hurry: 4 });
 });
 
 test("WebSeed delivers the other files when the server lacks one", async () => {
@@ -170,7 +171,7 @@ test("WebSeed does not ask a busy server again before the time that it names", a
     assertEquals(await read(0, 0, 300_000), torrent.data);
     // The engine's clock runs 20 times as fast.
     assert((times[1]! - times[0]!) * 20 >= 8000 - 20, `again after ${(times[1]! - times[0]!) * 20} ms`);
-  }, { path: "noise" });
+  }, { path: "noise", hurry: 20 });
 });
 
 test("WebSeeds reads no more while what arrived waits to be hashed", async () => {
@@ -209,5 +210,28 @@ test("WebSeeds tries all that a torrent names when the first are of no use", asy
   await withMirrors(torrent, handles, async ({ webs, read }) => {
     assertEquals(await read(0, 0, 300_000), torrent.data);
     assert(webs[0]!.asked.length <= 1);
-  }, { path: "noise", more: dead });
+  }, { path: "noise", more: dead, hurry: 4 });
+});
+
+test("WebSeed asks a server of BEP 17 for parts of pieces, and waits as long as it says", async () => {
+  const torrent = await makeTorrent({ bytes: 500_000, files: [100_001, 399_999] });
+  const { metainfo } = torrent;
+  const times: number[] = [];
+  const web = await serveWeb((request, response) => {
+    times.push(performance.now());
+    const asked = new URLSearchParams(request.url!.slice(request.url!.indexOf("?")));
+    if (times.length === 1) return response.writeHead(503).end("8");
+    assertEquals(request.url!.startsWith(`/seed?key=1&info_hash=${percentEncoded(metainfo.infohash)}&`), true);
+    const piece = torrent.piece(Number(asked.get("piece")));
+    const [from, to] = (asked.get("ranges") ?? `0-${piece.length - 1}`).split("-").map(Number);
+    response.end(piece.subarray(from, to! + 1));
+  });
+  await Lab.run(async (lab) => {
+    const node = await lab.node({ ports: hurried(lab.ports, 20) });
+    const { swarm } = node.join({ metainfo: { ...metainfo, httpSeeds: [`${web.base}/seed?key=1`] } });
+    await swarm.metadata(soon());
+    assertEquals(await swarm.openReader(1).read(50_000, 349_999, { signal: soon() }), torrent.data.slice(150_001));
+    // The engine's clock runs 20 times as fast.
+    assert((times[1]! - times[0]!) * 20 >= 8000 - 20, `again after ${(times[1]! - times[0]!) * 20} ms`);
+  }).finally(() => web.close());
 });

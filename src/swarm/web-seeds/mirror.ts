@@ -28,10 +28,14 @@ interface FileRest {
   readonly failures: number;
 }
 
+/** What a web seed sends: files (BEP 19), or parts of pieces (BEP 17). */
+export type MirrorKind = "files" | "pieces";
+
 /** One web seed. A file that it lacks, or has in another version, says nothing about its other files. */
 export class Mirror {
   /** What the torrent names. */
   readonly url: string;
+  readonly kind: MirrorKind;
   /** Its numbers among the sources of the swarm, the present one last. It gets a new one after each bad piece. */
   readonly sources: number[];
   /** Not before, monotonic ms. */
@@ -49,9 +53,10 @@ export class Mirror {
   readonly #badFiles = new Set<number>();
   readonly #badPieces = new Set<number>();
 
-  constructor(metainfo: Metainfo, url: string, source: number) {
+  constructor(metainfo: Metainfo, url: string, kind: MirrorKind, source: number) {
     this.#metainfo = metainfo;
     this.url = url;
+    this.kind = kind;
     this.sources = [source];
   }
 

@@ -6,7 +6,7 @@ import { BLOCK_BYTES } from "../../wire/types.ts";
 import type { BlockRun } from "../scheduler/types.ts";
 import type { BlockWriter } from "./block-writer.ts";
 import type { Fault, WebBody } from "./web-body.ts";
-import { type WebSpan, webSpans } from "./web-spans.ts";
+import type { WebSpan } from "./web-spans.ts";
 
 /** A response that breaks off after at least this much is continued at once, bytes; servers cut long ones. */
 const PROGRESS_BYTES = 64 * 1024;
@@ -21,7 +21,8 @@ const SILENT_MS = 2_500;
 export interface BodySource {
   readonly clock: Clock;
   readonly metainfo: Metainfo;
-  readonly url: string;
+  /** Where the server keeps `[start, start + length)` of the torrent. */
+  spans(start: number, length: number): WebSpan[];
   /** The body of a file from the span on; or why there is none. */
   open(span: WebSpan & { readonly url: string }, signal: AbortSignal): Promise<WebBody | Fault>;
   /** The span is here, or given up. */
@@ -71,10 +72,10 @@ export class RunFetch {
 
   /** Resolves when it is over; never rejects. */
   async fetch(): Promise<RunEnd> {
-    const { clock, metainfo, url } = this.#source;
+    const { clock, metainfo } = this.#source;
     const { piece, offset, length } = this.run;
     try {
-      for (const span of webSpans(metainfo, url, piece * metainfo.pieceLengthBytes + offset, length)) {
+      for (const span of this.#source.spans(piece * metainfo.pieceLengthBytes + offset, length)) {
         if (span.url === null) this.#writer.writeZeros(span.length);
         else {
           this.file = span.file;

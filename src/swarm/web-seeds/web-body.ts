@@ -1,5 +1,6 @@
 /** One response of a web seed: the bytes of a file from some place on, or why there are none. */
 import { deadline } from "../../bytes/deadline.ts";
+import { readBounded } from "../../bytes/read-bounded.ts";
 import { MillraceError } from "../../errors.ts";
 import { fetchRedirected, type TorrentFetches } from "../../discovery/redirects.ts";
 import type { Clock, Timer } from "../../ports.ts";
@@ -17,6 +18,9 @@ const MAX_ROUNDED_BYTES = 1024 * 1024;
 /** Longest pause that a server may ask for, ms, and the one after a refusal that names none. */
 const MAX_RETRY_MS = 60 * 60_000;
 const DEFAULT_RETRY_MS = 5_000;
+
+/** Length of a number of seconds in a body, bytes. */
+const MAX_PAUSE_BYTES = 32;
 
 /** Pause before a file is asked for again that the server says it does not have, ms. */
 const ABSENT_MS = 10 * 60_000;
@@ -119,9 +123,7 @@ export interface SpanRequest {
   readonly clock: Clock;
   readonly fetches: TorrentFetches;
   readonly span: WebSpan & { readonly url: string };
-  /** Size of the span's file, bytes. */
-  readonly sizeBytes: number;
-  /** Whether part of the file is asked for; otherwise all of it. */
+  /** Whether part of the file is asked for; otherwise all that the URL names. */
   readonly asksRange: boolean;
   readonly signal: AbortSignal;
 }
@@ -146,18 +148,24 @@ export async function openBody(request: SpanRequest): Promise<WebBody | Fault> {
       "connection_failed",
     );
     const begin = beginOf(response, request);
+    if (typeof begin === "object" && span.file === null && begin.isBusy === true && response.body !== null) {
+      return { ...begin, restMs: await namedPauseMs(response.body) ?? begin.restMs };
+    }
     if (typeof begin === "object" || response.body === null) {
       response.body?.cancel().catch(() => {});
       return typeof begin === "object" ? begin : { scope: "either", reason: "it sent no body", restMs: null };
     }
-    return new WebBody(clock, response.body, control, { at: begin, isWhole: response.status === 200 });
+    return new WebBody(clock, response.body, control, {
+      at: begin,
+      isWhole: response.status === 200 && span.file !== null,
+    });
   } finally {
     limit.cancel();
   }
 }
 
 /** Where in the file the body of a response begins; or why it is of no use. */
-function beginOf(response: Response, { clock, span, sizeBytes }: SpanRequest): number | Fault {
+function beginOf(response: Response, { clock, span }: SpanRequest): number | Fault {
   const { status, headers } = response;
   const file = (reason: string, restMs = ABSENT_MS): Fault => ({ scope: "file", reason, restMs });
   if (status === 429 || status === 503) {
@@ -168,10 +176,17 @@ function beginOf(response: Response, { clock, span, sizeBytes }: SpanRequest): n
   if (status >= 500) return { scope: "either", reason: `it returned ${status}`, restMs: null };
   const coding = headers.get("content-encoding") ?? "identity";
   if (coding !== "identity" && coding !== "") return file(`it sent the file as ${coding.slice(0, 20)}`);
+  if (span.file === null && (status === 200 || status === 206)) {
+    const length = headers.get("content-length");
+    const isWhole = length === null || Number(length) === span.offset + span.length;
+    return isWhole ? 0 : file("it sent another part of the piece than was asked for");
+  }
   if (status === 200) {
     const length = headers.get("content-length");
     // Often a page that says the file is gone.
-    if (length !== null && Number(length) !== sizeBytes) return file("it sent a file of another size");
+    if (length !== null && Number(length) !== span.file!.sizeBytes) {
+      return file("it sent a file of another size");
+    }
     return 0;
   }
   if (status !== 206) return file(`it returned ${status}`);
@@ -182,6 +197,20 @@ function beginOf(response: Response, { clock, span, sizeBytes }: SpanRequest): n
   const from = Number(/^bytes\s+(\d{1,15})-/i.exec(range)?.[1] ?? NaN);
   if (from <= span.offset && from >= span.offset - MAX_ROUNDED_BYTES) return from;
   return file("it sent another part of the file than was asked for");
+}
+
+/** BEP 17: the body of a 503 is the number of seconds. */
+async function namedPauseMs(body: ReadableStream<Uint8Array>): Promise<number | null> {
+  try {
+    const bytes = await readBounded(
+      body,
+      MAX_PAUSE_BYTES,
+      () => new MillraceError("too_large", "no number of seconds"),
+    );
+    return retryMs(new TextDecoder().decode(bytes), 0);
+  } catch {
+    return null;
+  }
 }
 
 /** `Retry-After` (RFC 9110, section 10.2.3) as ms from now, 1 s to 1 h; null when it cannot be read. */

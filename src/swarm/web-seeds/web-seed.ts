@@ -1,4 +1,4 @@
-/** A web seed (BEP 19) in use: an HTTP server that delivers runs of missing blocks, several requests at a time. */
+/** A web seed (BEP 17, BEP 19) in use: an HTTP server that delivers runs of missing blocks, several requests at a time. */
 import { withoutCredentials } from "../../bytes/url-credentials.ts";
 import type { TorrentFetches } from "../../discovery/redirects.ts";
 import type { MetainfoFile } from "../../metainfo/types.ts";
@@ -10,7 +10,7 @@ import { BlockWriter } from "./block-writer.ts";
 import { backoffMs, type Mirror } from "./mirror.ts";
 import { type BodySource, type RunEnd, RunFetch } from "./run-fetch.ts";
 import { type Fault, openBody, type WebBody } from "./web-body.ts";
-import type { WebSpan } from "./web-spans.ts";
+import { pieceSpans, type WebSpan, webSpans } from "./web-spans.ts";
 import { WholeFile } from "./whole-file.ts";
 
 /** Size of a run, bytes: the first one, the least and the most. A seek wastes at most what is under way. */
@@ -82,8 +82,9 @@ export class WebSeed implements BodySource {
     return this.#transfer.metainfo;
   }
 
-  get url(): string {
-    return this.mirror.url;
+  spans(start: number, length: number): WebSpan[] {
+    const list = this.mirror.kind === "files" ? webSpans : pieceSpans;
+    return list(this.metainfo, this.mirror.url, start, length);
   }
 
   /** Ends it: what it was to fetch goes to others. */
@@ -136,14 +137,13 @@ export class WebSeed implements BodySource {
     }
     let whole = this.#whole;
     if (whole === null) {
-      const { sizeBytes } = span.file;
-      const fetches = this.#host.fetchesFor(this.url);
-      const asksRange = mirror.sendsRanges;
-      const body = await openBody({ clock: this.clock, fetches, span, sizeBytes, asksRange, signal });
+      const fetches = this.#host.fetchesFor(mirror.url);
+      const asksRange = mirror.sendsRanges && span.file !== null;
+      const body = await openBody({ clock: this.clock, fetches, span, asksRange, signal });
       if (!("next" in body)) return body;
       if (this.#closed || signal.aborted) body.close();
       this.hasAnswered = true;
-      if (!body.isWhole || span.length === sizeBytes) return body;
+      if (!body.isWhole || span.file === null || span.length === span.file.sizeBytes) return body;
       mirror.sendsRanges = false;
       this.#whole = whole = new WholeFile(this.#transfer, mirror.source, span.file, body, this.clock);
     }
@@ -213,7 +213,7 @@ export class WebSeed implements BodySource {
   #failed(fault: Fault, file: MetainfoFile | null): void {
     const { mirror } = this;
     const isOfFile = fault.scope === "file" || fault.scope === "either" && this.hasAnswered;
-    logFailure(this.#host.log, this.url, isOfFile && file !== null ? `${file.path}: ${fault.reason}` : fault.reason);
+    logFailure(this.#host.log, mirror.url, isOfFile && file !== null ? `${file.path}: ${fault.reason}` : fault.reason);
     if (isOfFile && file !== null) {
       mirror.fileFailed(file, this.#nowMs, fault.restMs ?? undefined);
       if (++this.#fileFailures < MAX_FILE_FAILURES) return this.#offer();

@@ -2,7 +2,7 @@
 import { type Deferred, deferred } from "../../bytes/deferred.ts";
 import type { Suspect } from "../evidence.ts";
 import type { Transfer } from "../transfer.ts";
-import { Mirror } from "./mirror.ts";
+import { Mirror, type MirrorKind } from "./mirror.ts";
 import { logFailure, WebSeed, type WebSeedHost } from "./web-seed.ts";
 
 /** Web seeds known per torrent: as many as a transport file and a magnet name together. */
@@ -38,13 +38,11 @@ export class WebSeeds {
     return this.#mirrors.filter((mirror) => !mirror.isBarred).length;
   }
 
-  /** Uses those of `urls` that are not known yet as well. */
+  /** Uses those of the torrent, and of `urls` (BEP 19), that are not known yet as well. */
   open(transfer: Transfer, urls: Iterable<string>): void {
-    for (const url of urls) {
-      if (this.#mirrors.length >= MAX_WEB_SEEDS) break;
-      if (this.#mirrors.some((mirror) => mirror.url === url)) continue;
-      this.#mirrors.push(new Mirror(transfer.metainfo, url, this.#takeId()));
-    }
+    const { webSeeds, httpSeeds = [] } = transfer.metainfo;
+    for (const url of [...webSeeds, ...urls]) this.#add(transfer, url, "files");
+    for (const url of httpSeeds) this.#add(transfer, url, "pieces");
     if (this.#transfer === null) this.#stopWork = transfer.onWork(() => this.#work());
     this.#transfer = transfer;
     this.#fill(transfer);
@@ -91,6 +89,12 @@ export class WebSeeds {
     this.#transfer = null;
     for (const seed of this.#inUse.values()) seed.close();
     this.#inUse.clear();
+  }
+
+  #add({ metainfo }: Transfer, url: string, kind: MirrorKind): void {
+    if (this.#mirrors.length >= MAX_WEB_SEEDS) return;
+    if (this.#mirrors.some((mirror) => mirror.url === url && mirror.kind === kind)) return;
+    this.#mirrors.push(new Mirror(metainfo, url, kind, this.#takeId()));
   }
 
   #throttle(): Promise<void> | undefined {

@@ -1,11 +1,14 @@
-/** Where a web seed keeps the bytes of a torrent (BEP 19, GetRight style). */
+/** Where a web seed keeps the bytes of a torrent: in files (BEP 19, GetRight style), or behind a script (BEP 17). */
+import { percentEncoded } from "../../bytes/percent.ts";
 import type { Metainfo, MetainfoFile } from "../../metainfo/types.ts";
+import { pieceBytes } from "../layout.ts";
 
-/** A stretch of one file on a web server. Bytes of padding files have `url` null: they are zero and not fetched. */
+/** A stretch of bytes on a web server. Those of padding files have `url` null: they are zero and not fetched. */
 export interface WebSpan {
   readonly url: string | null;
-  readonly file: MetainfoFile;
-  /** Offset in the file, bytes. */
+  /** Null: the URL names the very bytes. */
+  readonly file: MetainfoFile | null;
+  /** Where they begin in what the URL names, bytes. */
   readonly offset: number;
   readonly length: number;
 }
@@ -20,6 +23,22 @@ export function webSpans(metainfo: Metainfo, base: string, start: number, length
     if (from >= to) continue;
     const url = file.padding ? null : fileUrl(metainfo, base, file);
     spans.push({ url, file, offset: from - file.offset, length: to - from });
+  }
+  return spans;
+}
+
+/** The same for a server of BEP 17, which is asked for one piece, or a part of it, at a time. */
+export function pieceSpans(metainfo: Metainfo, base: string, start: number, length: number): WebSpan[] {
+  const spans: WebSpan[] = [];
+  const begin = `${base}${base.includes("?") ? "&" : "?"}info_hash=${percentEncoded(metainfo.infohash)}&piece=`;
+  for (let at = start; at < start + length;) {
+    const piece = Math.floor(at / metainfo.pieceLengthBytes);
+    const from = at - piece * metainfo.pieceLengthBytes;
+    const whole = pieceBytes(metainfo, piece);
+    const bytes = Math.min(whole - from, start + length - at);
+    const ranges = bytes === whole ? "" : `&ranges=${from}-${from + bytes - 1}`;
+    spans.push({ url: `${begin}${piece}${ranges}`, file: null, offset: 0, length: bytes });
+    at += bytes;
   }
   return spans;
 }
