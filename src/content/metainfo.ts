@@ -2,7 +2,7 @@
 import { deadline } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
-import type { AnyMetainfo } from "../metainfo/live.ts";
+import { type AnyMetainfo, fromPublic } from "../metainfo/live.ts";
 import type { MetadataSearch, ResolveContext, Resolver } from "./resolve.ts";
 import type { StreamSelector } from "./selector.ts";
 import type { TransportCache } from "./transport-cache.ts";
@@ -45,7 +45,12 @@ export function createMetainfoFinder(parts: MetainfoFinderParts): MetainfoFinder
           signal: late.signal,
         });
         if (metainfo === undefined && magnet === undefined) throw new MillraceError("not_found", "nothing was found");
-        const found = metainfo ?? await parts.metadataOf(magnet!, servers, late.signal);
+        const asked = async () => {
+          const found = await parts.metadataOf(magnet!, servers, late.signal);
+          // It names what the caller's link names.
+          return servers === "public" ? fromPublic(found) : found;
+        };
+        const found = metainfo ?? await asked();
         await cache.keep(found);
         return found;
       } finally {

@@ -7,7 +7,7 @@ import { abortError, hasCode, MillraceError } from "../errors.ts";
 import { decodeTransportRecord } from "../metainfo/content-id.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../metainfo/limits.ts";
 import { parseMagnet } from "../metainfo/magnet.ts";
-import { type AnyMetainfo, parseAnyTransportFile } from "../metainfo/live.ts";
+import { type AnyMetainfo, fromPublic, parseAnyTransportFile } from "../metainfo/live.ts";
 import type { Magnet } from "../metainfo/types.ts";
 import { isWrapperFile, type Wrapper } from "../metainfo/wrapper.ts";
 import type { FetchPorts } from "./fetch-guard.ts";
@@ -96,9 +96,10 @@ async function targetOf(
   allowPrivate: boolean,
   { signal, withoutPeers = false }: ResolveContext,
 ): Promise<ResolvedTarget> {
+  const marked = (metainfo: AnyMetainfo) => allowPrivate ? metainfo : fromPublic(metainfo);
   switch (selector.kind) {
     case "transport_file":
-      return { metainfo: await parseTarget(selector.bytes) };
+      return { metainfo: marked(await parseTarget(selector.bytes)) };
     case "magnet":
       return await fromMagnet(parts, selector.magnet);
     case "infohash": {
@@ -109,10 +110,10 @@ async function targetOf(
     case "url": {
       if (selector.url.startsWith("magnet:")) return await fromMagnet(parts, selector.url);
       const fetched = await fetchTransportFile(parts.ports, selector.url, allowPrivate, signal);
-      const target = "magnet" in fetched
-        ? await fromMagnet(parts, fetched.magnet)
-        : { metainfo: await parseTarget(fetched.bytes) };
-      return { ...target, ...(fetched.isPublic ? { servers: "public" } : {}) };
+      const servers = fetched.isPublic ? { servers: "public" } as const : {};
+      if ("magnet" in fetched) return { ...await fromMagnet(parts, fetched.magnet), ...servers };
+      const metainfo = await parseTarget(fetched.bytes);
+      return { metainfo: fetched.isPublic ? fromPublic(metainfo) : marked(metainfo), ...servers };
     }
     case "content_id":
       return await resolveContentId(parts, selector.contentId, allowPrivate ? "any" : "public", withoutPeers, signal);

@@ -6,7 +6,7 @@ import { hasCode, MillraceError } from "../errors.ts";
 import type { FilePort, Logger } from "../ports.ts";
 import { contentId } from "../metainfo/content-id.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../metainfo/limits.ts";
-import { type AnyMetainfo, encodeAnyMetainfo, parseAnyTransportFile } from "../metainfo/live.ts";
+import { type AnyMetainfo, encodeAnyMetainfo, fromPublic, parseAnyTransportFile } from "../metainfo/live.ts";
 
 /** Limits of a cache; the oldest files go first. */
 export interface CacheBounds {
@@ -38,6 +38,10 @@ export interface TransportCodec<T> {
 
 /** Torrents and broadcasts. */
 const METAINFO: TransportCodec<AnyMetainfo> = { parse: parseAnyTransportFile, encode: encodeAnyMetainfo };
+const METAINFO_FROM_PUBLIC: TransportCodec<AnyMetainfo> = {
+  parse: async (bytes) => fromPublic(await parseAnyTransportFile(bytes)),
+  encode: encodeAnyMetainfo,
+};
 
 /** The common part of all transport files. */
 export type Identified = Pick<AnyMetainfo, "infohash" | "infohashHex" | "name" | "trackers">;
@@ -54,9 +58,20 @@ export interface TransportCache<T = AnyMetainfo> {
   close(): Promise<void>;
 }
 
-/** A cache in `directory`; with null it remembers for this run only. */
+/**
+ * A cache in `directory`; with null it remembers for this run only. Files that are `isFromPublic` lie in a sibling of it:
+ * they come back with that mark, unless the user has given the same file.
+ */
 export function createTransportCache(files: FilePort, directory: string | null, log: Logger): TransportCache {
-  return createCache(files, directory, log, METAINFO, TRANSPORT_BOUNDS);
+  const own = createCache(files, directory, log, METAINFO, TRANSPORT_BOUNDS);
+  const publicDirectory = directory === null ? null : `${directory}-from-public`;
+  const ofPublic = createCache(files, publicDirectory, log, METAINFO_FROM_PUBLIC, TRANSPORT_BOUNDS);
+  return {
+    byInfohash: async (infohash) => await own.byInfohash(infohash) ?? await ofPublic.byInfohash(infohash),
+    byContentId: async (id) => await own.byContentId(id) ?? await ofPublic.byContentId(id),
+    keep: (metainfo) => (metainfo.isFromPublic === true ? ofPublic : own).keep(metainfo),
+    close: async () => void await Promise.all([own.close(), ofPublic.close()]),
+  };
 }
 
 /** As `createTransportCache`, for files of any kind. */

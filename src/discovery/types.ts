@@ -10,6 +10,11 @@ export type PeerOrigin = "tracker" | "dht" | "pex" | "lsd" | "magnet" | "incomin
  */
 export type ServerScope = "any" | "public";
 
+/** Scope of the servers that a description names, when a caller of `scope` has it. */
+export function scopeIn(description: { readonly isFromPublic?: boolean }, scope: ServerScope): ServerScope {
+  return description.isFromPublic === true ? "public" : scope;
+}
+
 /** Notes that `url` may be asked within `scope`; a caller that may name private servers widens what others named. */
 export function allowServer(scopes: Map<string, ServerScope>, url: string, scope: ServerScope): void {
   if (scope === "any" || !scopes.has(url)) scopes.set(url, scope);

@@ -54,10 +54,17 @@ export interface LiveMetainfo {
   readonly trackers: readonly (readonly string[])[];
   /** DHT nodes named in the file, `host:port`. */
   readonly nodes: readonly string[];
+  /** A server of the Internet, or a caller who may name no private address, gave it: the servers in it must be public. */
+  readonly isFromPublic?: boolean;
 }
 
 /** The parsed `info` of either kind, from a transport file or from peers. */
 export type AnyMetainfo = Metainfo | LiveMetainfo;
+
+/** `metainfo`, marked `isFromPublic`. */
+export function fromPublic<T extends AnyMetainfo>(metainfo: T): T {
+  return metainfo.isFromPublic === true ? metainfo : { ...metainfo, isFromPublic: true };
+}
 
 /** True for a broadcast. */
 export function isLive(metainfo: AnyMetainfo): metainfo is LiveMetainfo {

@@ -48,6 +48,8 @@ export interface Metainfo {
   readonly httpSeeds?: readonly string[];
   /** DHT nodes named in the file, `host:port`. */
   readonly nodes: readonly string[];
+  /** A server of the Internet, or a caller who may name no private address, gave it: the servers in it must be public. */
+  readonly isFromPublic?: boolean;
 }
 
 /** The contents of a magnet link (BEP 9, BEP 53). */

@@ -3,7 +3,7 @@ import { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { faultFields, guardedClock } from "../bytes/guarded-clock.ts";
 import { chooseFile, isDefaultFile } from "../content/file-choice.ts";
-import { isLive } from "../metainfo/live.ts";
+import { fromPublic, isLive } from "../metainfo/live.ts";
 import type { Metainfo } from "../metainfo/types.ts";
 import { MillraceError } from "../errors.ts";
 import { sameTranscoding } from "../media/transcode/types.ts";
@@ -197,7 +197,7 @@ export class Sessions {
           return live;
         });
       }
-      this.#parts.onMetadata(metainfo);
+      this.#parts.onMetadata(named.servers === "public" ? fromPublic(metainfo) : metainfo);
       if (isLive(metainfo)) {
         return await this.#startLive({ ...named, metainfo }, request, attempt, late.signal);
       }

@@ -14,6 +14,7 @@ import type { LeasedSwarm } from "./leases.ts";
 import { MagnetFacts } from "./magnet-facts.ts";
 import { MetadataFetch } from "./metadata-fetch.ts";
 import { torrentFetches } from "../discovery/torrent-fetch.ts";
+import { scopeIn } from "../discovery/types.ts";
 import { learnNamedPeers, namedDhtNodes } from "./named-peers.ts";
 import type { PeerSession, Torrent } from "./peer-session.ts";
 import { Peers } from "./peers.ts";
@@ -99,7 +100,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.#discovery = new Announcing(context.discovery, {
       infohash: this.infohash,
       trackers: target.metainfo?.trackers ?? (target.magnet?.trackers ?? []).map((tracker) => [tracker]),
-      servers: target.servers ?? "any",
+      servers: scopeIn(target.metainfo ?? {}, target.servers ?? "any"),
       isPrivate: target.metainfo?.isPrivate ?? false,
       onPeer: (address, origin, source) => this.peers.learn(address, origin, source),
       state: () => announceState(this.transfer, this.peers.uploadRate.totalBytes),
@@ -139,9 +140,10 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     const { magnet, metainfo, servers = "any", withoutPeers = false } = target;
     this.peers.joinedBy(servers);
     if (metainfo !== undefined) {
-      this.#discovery.addTrackers(metainfo.trackers, servers);
-      this.#webSeedScopes.allow([...metainfo.webSeeds, ...metainfo.httpSeeds ?? []], servers);
-      const nodes = withoutPeers ? [] : namedDhtNodes(metainfo, this.peers.rule, servers);
+      const scope = scopeIn(metainfo, servers);
+      this.#discovery.addTrackers(metainfo.trackers, scope);
+      this.#webSeedScopes.allow([...metainfo.webSeeds, ...metainfo.httpSeeds ?? []], scope);
+      const nodes = withoutPeers ? [] : namedDhtNodes(metainfo, this.peers.rule, scope);
       for (const node of nodes) this.#context.discovery?.addDhtNode(node);
       this.#begin(metainfo);
     }

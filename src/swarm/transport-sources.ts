@@ -5,7 +5,7 @@
 import { deadline, sleep } from "../bytes/deadline.ts";
 import { allowServer, type ServerScope } from "../discovery/types.ts";
 import { MillraceError } from "../errors.ts";
-import { type AnyMetainfo, parseAnyTransportFile } from "../metainfo/live.ts";
+import { type AnyMetainfo, fromPublic, parseAnyTransportFile } from "../metainfo/live.ts";
 import type { Ports } from "../ports.ts";
 import type { MetadataBudget } from "./metadata-fetch.ts";
 
@@ -106,7 +106,7 @@ export class TransportSources {
       }
       if (this.#ending.signal.aborted) return;
       this.close();
-      found(metainfo, isPublic ? "public" : scope);
+      found(isPublic ? fromPublic(metainfo) : metainfo, isPublic ? "public" : scope);
     } catch (error) {
       if (this.#ending.signal.aborted) return;
       // Without path and query, which may hold a key.

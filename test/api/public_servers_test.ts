@@ -151,6 +151,13 @@ test("a public server leads the user's engine to no private address, by redirect
     }
     assertEquals(asked(), []);
     assertMatch(await play({ url: `${far}/redirect/servers.torrent` }), /came from the Internet may not lead there/);
+    // Nor what was kept of it, by its infohash.
+    const { infohash } = (await call("get_media_files", { url: `${far}/servers.torrent` })).result as {
+      infohash: string;
+    };
+    await play({ infohash });
+    await play({ magnet: `magnet:?xt=urn:btih:${infohash}` });
+    assertEquals([asked(), infohash.length], [[], 40]);
     // A server of the user's own network may lead anywhere.
     await call("analyze_content", { query: `${rig.near}/redirect/master.m3u8` });
     assertEquals(asked(), ["/redirect/master.m3u8", "/master.m3u8", "/variant.m3u8"]);

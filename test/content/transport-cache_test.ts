@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import { encodeBencode } from "../../src/bytes/bencode.ts";
 import { MillraceError } from "../../src/errors.ts";
 import type { FilePort } from "../../src/ports.ts";
-import { createLiveTransportFile } from "../../src/metainfo/live.ts";
+import { createLiveTransportFile, fromPublic } from "../../src/metainfo/live.ts";
 import { createTransportCache } from "../../src/content/transport-cache.ts";
 import { parseTransportFile } from "../../src/metainfo/transport-file.ts";
 import { ports, withDirectory } from "../contract/support.ts";
@@ -22,6 +22,28 @@ test("TransportCache.keep(): every content id that it answers resolves, in memor
       for (const id of ids) assertEquals((await cache.byContentId(id))?.infohashHex, metainfo.infohashHex);
       assertEquals(await cache.byContentId("0".repeat(40)), null);
       assertEquals(await cache.byInfohash("0".repeat(40)), null);
+    }
+  });
+});
+
+test("TransportCache marks what a public server gave, until the user gives the same, also after a restart", async () => {
+  const bytes = await readFile(new URL("../fixtures/single.torrent", import.meta.url));
+  const metainfo = await parseTransportFile(new Uint8Array(bytes));
+  await withDirectory(async (directory) => {
+    for (const place of [null, directory]) {
+      const open = () => createTransportCache(ports.files, place, ports.log);
+      let cache = open();
+      const isMarked = async (id: string) => [
+        (await cache.byInfohash(metainfo.infohashHex))?.isFromPublic,
+        (await cache.byContentId(id))?.isFromPublic,
+      ];
+      const id = await cache.keep(fromPublic(metainfo));
+      assertEquals(await isMarked(id), [true, true]);
+      await cache.keep((await cache.byInfohash(metainfo.infohashHex))!);
+      if (place !== null) cache = open();
+      assertEquals(await isMarked(id), [true, true]);
+      await cache.keep(metainfo);
+      assertEquals(await isMarked(id), [undefined, undefined]);
     }
   });
 });

@@ -125,6 +125,7 @@ test("TorrentSwarm gets the metadata, trackers and web seeds from a magnet's sou
     const { swarm } = join({ magnet: { ...magnet, sources: ["http://a/"] }, servers: "any", withoutPeers: true });
     const metainfo = await swarm.metadata(soon());
     assertEquals([metainfo.infohashHex, swarm.metainfo?.webSeeds], [infohashHex, webSeeds]);
+    assertEquals(swarm.metainfo?.isFromPublic, true);
     join({ magnet: { ...magnet, sources: ["http://b/"] }, withoutPeers: true });
     assertEquals(asked, ["http://a/ any"]);
   });

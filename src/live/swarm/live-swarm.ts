@@ -1,5 +1,5 @@
 /** One live swarm: the node, its neighbours, discovery, and its listeners, from joining to leaving. */
-import { type ServerScope, trackerTrouble } from "../../discovery/types.ts";
+import { scopeIn, type ServerScope, trackerTrouble } from "../../discovery/types.ts";
 import { MillraceError } from "../../errors.ts";
 import type { Timer } from "../../ports.ts";
 import { learnNamedPeers, namedDhtNodes } from "../../swarm/named-peers.ts";
@@ -106,10 +106,11 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
     });
     this.peers = new LivePeers(context, this);
     this.peers.joinedBy(options.servers);
+    const scope = scopeIn(metainfo, options.servers);
     this.#discovery = new Announcing(context.discovery, {
       infohash: metainfo.infohash,
       trackers: metainfo.trackers,
-      servers: options.servers,
+      servers: scope,
       isPrivate: metainfo.isPrivate,
       onPeer: (address, origin, source) => this.peers.learn(address, origin, source),
       state: () => ({
@@ -118,7 +119,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
         leftBytes: role === "source" ? 0 : VIEWER_LEFT_BYTES,
       }),
     }, new SearchPace(BROADCAST));
-    for (const node of namedDhtNodes(metainfo, this.peers.rule, options.servers)) context.discovery?.addDhtNode(node);
+    for (const node of namedDhtNodes(metainfo, this.peers.rule, scope)) context.discovery?.addDhtNode(node);
     this.#beganMs = clock.monotonic();
     this.#timer = this.#nextTick();
   }
@@ -141,7 +142,8 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
   learn(target: Partial<LiveTarget>): void {
     const { servers = "any" } = target;
     this.peers.joinedBy(servers);
-    if (target.metainfo !== undefined) this.#discovery.addTrackers(target.metainfo.trackers, servers);
+    const { metainfo } = target;
+    if (metainfo !== undefined) this.#discovery.addTrackers(metainfo.trackers, scopeIn(metainfo, servers));
     if (target.magnet === undefined) return;
     this.#discovery.addTrackers(target.magnet.trackers.map((tracker) => [tracker]), servers);
     learnNamedPeers(
