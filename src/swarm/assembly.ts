@@ -14,6 +14,13 @@ export interface BufferSource {
   release(buffer: Uint8Array): void;
 }
 
+/** A part of a block, and who sent it. */
+interface Part {
+  readonly from: number;
+  readonly peer: number;
+  readonly bytes: Uint8Array;
+}
+
 /** One unfinished piece. Peers are the swarm's numbers. */
 export class Assembly {
   readonly piece: number;
@@ -23,7 +30,11 @@ export class Assembly {
   buffer: Uint8Array;
   /** Monotonic ms of the last finished block. */
   touchedMs: number;
+  /** A block was put together from parts of several peers: a failed hash says nothing about whose part was forged. */
+  isMixed = false;
   #doneCount = 0;
+  /** Parts of blocks of which others are missing. */
+  readonly #parts = new Map<number, Part[]>();
   #writers = 0;
   /** The sender of each finished block. */
   readonly #source: Int32Array;
@@ -47,7 +58,7 @@ export class Assembly {
 
   /** No block is here and nobody is writing. */
   get empty(): boolean {
-    return this.#doneCount === 0 && this.#writers === 0;
+    return this.#doneCount === 0 && this.#writers === 0 && this.#parts.size === 0;
   }
 
   /** Somebody is in the middle of a block. */
@@ -108,6 +119,20 @@ export class Assembly {
     this.#markDone(block, peer, nowMs);
   }
 
+  /** `peer` sent a part of the block, which begins at `from`. With the last part the block is here. */
+  addPart(block: number, from: number, peer: number, bytes: Uint8Array, nowMs: number): void {
+    const parts = [...this.#parts.get(block) ?? [], { from, peer, bytes }].sort((a, b) => a.from - b.from);
+    this.#parts.set(block, parts);
+    this.touchedMs = nowMs;
+    let end = 0;
+    for (const part of parts) if (part.from <= end) end = Math.max(end, part.from + part.bytes.length);
+    if (end < this.view(block).length) return;
+    const whole = new Uint8Array(end);
+    for (const part of parts) whole.set(part.bytes, part.from);
+    this.isMixed = true;
+    this.finishElsewhere(block, peer, whole, nowMs);
+  }
+
   /** The sender of the block; undefined when it is missing. */
   sourceOf(block: number): number | undefined {
     const peer = this.#source[block];
@@ -127,20 +152,23 @@ export class Assembly {
     this.#markDone(block, peer, nowMs);
   }
 
-  /** Takes back the blocks that `peer` sent; returns their numbers. */
+  /** Takes back the blocks that `peer` sent, and those of which it sent a part; returns their numbers. */
   drop(peer: number): number[] {
+    const begun = [...this.#parts].filter(([, parts]) => parts.some((part) => part.peer === peer));
+    for (const [block] of begun) this.#parts.delete(block);
     const blocks: number[] = [];
     this.#source.forEach((sender, block) => {
       if (sender === peer) blocks.push(block);
     });
     for (const block of blocks) this.#source[block] = NONE;
     this.#doneCount -= blocks.length;
-    return blocks;
+    return [...blocks, ...begun.map(([block]) => block)];
   }
 
   #markDone(block: number, peer: number, nowMs: number): void {
     if (this.#source[block] === NONE) this.#doneCount++;
     this.#source[block] = peer;
+    this.#parts.delete(block);
     this.touchedMs = nowMs;
   }
 }

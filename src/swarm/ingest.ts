@@ -6,7 +6,7 @@ import type { Clock } from "../ports.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 import { Assembly, type BufferSource } from "./assembly.ts";
 import type { Copy } from "./cross-check.ts";
-import { isBlock, pieceBytes, type PieceShape } from "./layout.ts";
+import { isBlock, isWithinBlock, pieceBytes, type PieceShape } from "./layout.ts";
 import type { PieceBank } from "./piece-bank.ts";
 import type { SchedulerApi } from "./scheduler/types.ts";
 import type { PieceEvents, Verifier } from "./verifier.ts";
@@ -24,6 +24,8 @@ interface Delivery {
   readonly assembly: Assembly | null;
   readonly piece: number;
   readonly block: number;
+  /** Where the bytes begin in the block: a slow peer is asked for parts of blocks. */
+  readonly from: number;
   readonly view: Uint8Array;
 }
 
@@ -62,19 +64,23 @@ export class Ingest {
   /** Where an arriving block goes, or null to discard it. */
   target(source: number, piece: number, offset: number, length: number): Uint8Array | null {
     this.leave(source);
-    if (!isBlock(this.#parts.shape, piece, offset, length)) return null;
-    const block = offset / BLOCK_BYTES;
-    const retrial = this.#parts.verifier.retrial(piece)?.target(source, block) ?? null;
+    const { shape, verifier, scheduler } = this.#parts;
+    if (!isWithinBlock(shape, piece, offset, length)) return null;
+    const isWhole = isBlock(shape, piece, offset, length);
+    const block = Math.floor(offset / BLOCK_BYTES);
+    const from = offset - block * BLOCK_BYTES;
+    const retrial = isWhole ? verifier.retrial(piece)?.target(source, block) ?? null : null;
     if (retrial !== null) {
-      this.#deliveries.set(source, { assembly: null, piece, block, view: retrial });
+      this.#deliveries.set(source, { assembly: null, piece, block, from, view: retrial });
       return retrial;
     }
-    if (this.#settled(piece) || !this.#parts.scheduler.expects(source, piece, offset)) return null;
+    if (this.#settled(piece) || !scheduler.expects(source, piece, offset, length)) return null;
     const assembly = this.#assembly(piece);
     if (assembly === null || assembly.has(block)) return null;
     // A second copy of a block in flight (a hedge) gets a buffer of its own: two writers must never share bytes.
-    const view = assembly.writing(block) ? new Uint8Array(length) : assembly.begin(block, source);
-    this.#deliveries.set(source, { assembly, piece, block, view });
+    const isApart = !isWhole || assembly.writing(block);
+    const view = isApart ? new Uint8Array(length) : assembly.begin(block, source);
+    this.#deliveries.set(source, { assembly, piece, block, from, view });
     return view;
   }
 
@@ -83,14 +89,14 @@ export class Ingest {
     const delivery = this.#deliveries.get(source);
     this.#deliveries.delete(source);
     const matches = kept && delivery !== undefined && delivery.piece === piece &&
-      delivery.block * BLOCK_BYTES === offset;
+      delivery.block * BLOCK_BYTES + delivery.from === offset;
     if (matches && delivery.assembly === null) {
       this.#parts.verifier.retrial(piece)?.block(source, delivery.block);
       return length;
     }
-    const wanted = this.#parts.scheduler.blockReceived(source, piece, offset, this.#nowMs);
+    const wanted = this.#parts.scheduler.blockReceived(source, piece, offset, this.#nowMs, length);
     if (!matches) return this.#lost(piece, length, wanted);
-    const { block, view } = delivery;
+    const { block, from, view } = delivery;
     const assembly = this.#assemblies.get(piece) ??
       (wanted && !this.#settled(piece) ? this.#assembly(piece) : null);
     if (!wanted || assembly === null || assembly.has(block)) {
@@ -98,7 +104,8 @@ export class Ingest {
       this.#dropIfEmpty(delivery.assembly!);
       return this.#lost(piece, length, wanted && assembly === null && !this.#settled(piece));
     }
-    if (assembly !== delivery.assembly || !assembly.finish(block, source, this.#nowMs)) {
+    if (!isBlock(this.#parts.shape, piece, offset, length)) assembly.addPart(block, from, source, view, this.#nowMs);
+    else if (assembly !== delivery.assembly || !assembly.finish(block, source, this.#nowMs)) {
       assembly.finishElsewhere(block, source, view, this.#nowMs);
     }
     this.#submit(assembly);

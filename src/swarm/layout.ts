@@ -19,6 +19,12 @@ export function isBlock(shape: PieceShape, piece: number, offset: number, length
   return length === Math.min(BLOCK_BYTES, pieceBytes(shape, piece) - offset) && length > 0;
 }
 
+/** Whether `[offset, offset + length)` lies within one block of the piece. */
+export function isWithinBlock(shape: PieceShape, piece: number, offset: number, length: number): boolean {
+  if (piece < 0 || piece >= shape.pieceCount || offset < 0 || length <= 0) return false;
+  return offset % BLOCK_BYTES + length <= BLOCK_BYTES && offset + length <= pieceBytes(shape, piece);
+}
+
 /** Largest request served to a peer, bytes: 128 KiB is what other implementations accept. */
 const MAX_REQUEST_BYTES = 131072;
 

@@ -162,6 +162,11 @@ export class Verifier {
 
   async #refuse(assembly: Assembly): Promise<void> {
     this.failedPieces++;
+    if (assembly.isMixed) {
+      // One of several senders may have forged a part: the piece is fetched again in whole blocks, whose senders are known.
+      this.#parts.events.wasted(assembly.buffer.length);
+      return this.#failed(assembly.piece);
+    }
     const sources = [...assembly.contributors()];
     const of = this.#priorCase(assembly.piece, sources);
     if (of !== null && this.#verdicts.add(assembly, sources, of)) return;

@@ -101,6 +101,23 @@ export function slowPeers(tuning: Partial<Tuning> = {}): Result {
   return figures("30 slow peers", swarm, [player], 200 + (MiB * 1000) / total, start);
 }
 
+/** Twelve peers of 2 KB/s: a block takes 8 s, and a piece has more blocks than there are peers. */
+export function crawl(tuning: Partial<Tuning> = {}, seed = 1): Result {
+  const random = seededRandom(seed);
+  const peers = repeat(12, (): PeerProfile => ({
+    rate: 2_000,
+    rttMs: 20 + 100 * random(),
+    joinAtMs: 300 * random(),
+    sendBufferBytes: 10_240,
+  }));
+  const pieceBytes = MiB / 4;
+  const swarm = new SimSwarm({ seed, totalBytes: 4 * pieceBytes, pieceBytes, peers, tuning });
+  swarm.queue.run(WARM_MS);
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: MBIT, prebufferBytes: 65_536 });
+  swarm.queue.run(120_000, () => player.startedMs !== null);
+  return figures("12 peers of 2 KB/s", swarm, [player], 120 + (pieceBytes * 1000) / 24_000, player.startedMs);
+}
+
 /** Four seeders with 1.3 × the bitrate between them; one freezes at 20 s for good. */
 export function freeze(tuning: Partial<Tuning> = {}, seed = 1): Result {
   const bitrate = 8 * MBIT;
@@ -313,6 +330,7 @@ export function all(tuning: Partial<Tuning> = {}): Result[] {
     longRoutes(tuning),
     burstyPeer(tuning),
     manyReaders(tuning),
+    crawl(tuning),
     adversaries(tuning),
     background(tuning),
   ];

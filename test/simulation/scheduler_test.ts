@@ -65,6 +65,14 @@ test("Scheduler meets the deadlines of three players beside a copy at full speed
   assert(result.duplicatePercent < 1);
 });
 
+test("Scheduler spreads the awaited piece over peers so slow that a block takes seconds", () => {
+  const results = [1, 2, 3, 4, 5].map((seed) => scenarios.crawl({}, seed));
+  const starts = results.map(({ startMs }) => startMs!).sort((a, b) => a - b);
+  assert(starts[2]! < 1.15 * results[0]!.limitMs!, `${starts}`);
+  assert(starts[4]! < 1.3 * results[0]!.limitMs!, `${starts}`);
+  for (const { duplicatePercent } of results) assert(duplicatePercent < 15, `${duplicatePercent}`);
+});
+
 test("Scheduler shares a swarm that is too slow evenly among readers, whether they copy or play", () => {
   for (const pieceBytes of [65_536, MiB]) {
     for (const bytesPerSecond of [Number.POSITIVE_INFINITY, 4 * MBIT]) {

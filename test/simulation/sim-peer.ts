@@ -59,9 +59,9 @@ interface Pending {
   readonly length: number;
 }
 
-/** Payload is reported at least this finely, as a socket would; that of very slow links twice a second. */
+/** Payload is reported at least this finely, as a socket would; that of very slow links four times a second. */
 const CHUNK_BYTES = 4096;
-const CHUNK_S = 0.5;
+const CHUNK_S = 0.25;
 
 export class SimPeer {
   readonly profile: PeerProfile;

@@ -147,7 +147,7 @@ export class SimSwarm {
   #block(id: number, piece: number, offset: number, length: number, corrupt: boolean): void {
     this.receivedBytes += length;
     const { scheduler, queue } = this;
-    if (!scheduler.blockReceived(id, piece, offset, queue.nowMs)) {
+    if (!scheduler.blockReceived(id, piece, offset, queue.nowMs, length)) {
       this.wastedBytes += length;
       return;
     }

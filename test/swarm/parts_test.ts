@@ -253,6 +253,23 @@ test("Assembly keeps a late writer from changing a block that another peer finis
   assertEquals([...assembly.contributors()].sort(), [1, 2]);
 });
 
+test("Assembly.addPart() puts a block together from parts in any order, and drop() forgets those of a liar", () => {
+  const assembly = new Assembly(0, new Uint8Array(20_000), 0);
+  const part = (bytes: number, value: number) => new Uint8Array(bytes).fill(value);
+  assembly.addPart(1, 1000, 2, part(2616, 2), 1);
+  assert(!assembly.empty && !assembly.has(1));
+  assembly.addPart(1, 0, 1, part(1000, 1), 2);
+  assertEquals([assembly.has(1), assembly.isMixed, assembly.complete], [true, true, false]);
+  assertEquals([...assembly.view(1)], [...part(1000, 1), ...part(2616, 2)]);
+  assembly.addPart(0, 0, 3, part(8192, 3), 3);
+  assertEquals(assembly.drop(3), [0]);
+  assembly.addPart(0, 8192, 4, part(8192, 4), 4);
+  assertEquals(assembly.has(0), false);
+  assembly.addPart(0, 0, 5, part(8192, 5), 5);
+  assertEquals(assembly.complete, true);
+  assertEquals([assembly.view(0)[8191], assembly.view(0)[8192]], [5, 4]);
+});
+
 test("Evidence.convict() returns the senders whose blocks differ from the good copy", () => {
   const evidence = new Evidence();
   const peer = (source: number) => ({ source, host: `h${source}`, peerIdHex: "aa" });

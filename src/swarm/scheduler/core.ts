@@ -73,6 +73,26 @@ export class Core {
     this.#mostServed = Math.max(this.#mostServed, reader.servedBlocks);
   }
 
+  /**
+   * Whether a reader began to wait a moment ago, no peer has sent anything yet, and there are so many peers that each is
+   * asked for a block or two of what is awaited. A second one at a peer that turns out to be slow would come seconds later.
+   */
+  isNew(nowMs: number): boolean {
+    const { newMs, amplePeers } = this.tuning;
+    if (this.proven || this.peers.size < amplePeers) return false;
+    let isWaiting = false;
+    for (const { waitingSinceMs } of this.readers.values()) {
+      isWaiting ||= waitingSinceMs !== null && nowMs - waitingSinceMs < newMs;
+    }
+    if (!isWaiting) return false;
+    let usable = 0;
+    for (const peer of this.peers.values()) {
+      if (peer.isBrisk(nowMs)) return false;
+      if (peer.takesRequests) usable++;
+    }
+    return usable >= amplePeers && 2 * usable > this.book.blocksPerPiece;
+  }
+
   key(piece: number, block: number): number {
     return piece * this.book.blocksPerPiece + block;
   }
@@ -95,11 +115,11 @@ export class Core {
     return false;
   }
 
-  /** Asks `peer` for a block. */
-  request(peer: PeerState, part: ActivePiece, block: number, nowMs: number): void {
+  /** Asks `peer` for a block, or for `bytes` of it (see `PieceBook.ask`). */
+  request(peer: PeerState, part: ActivePiece, block: number, nowMs: number, bytes?: number): void {
     const { book } = this;
-    book.ask(peer, part, block, nowMs);
-    this.actions.request(peer.id, part.piece, block * book.blockBytes, book.blockLength(part.piece, block));
+    const { from, bytes: length } = book.ask(peer, part, block, nowMs, bytes);
+    this.actions.request(peer.id, part.piece, block * book.blockBytes + from, length);
   }
 
   /** The piece's block state, taken out of the background order. */
@@ -121,12 +141,12 @@ export class Core {
    */
   release(request: BlockRequest, tell: boolean, isOnItsWay = tell): void {
     const { book } = this;
-    const { peer, part, block, sentMs } = request;
+    const { peer, part, block, from, bytes, sentMs } = request;
     const key = this.key(part.piece, block);
     if (isOnItsWay) peer.expectCancelled(key, sentMs);
     else peer.late.add(key);
     if (book.end(request)) this.freed(part.piece);
-    if (tell) this.actions.cancel(peer.id, part.piece, block * book.blockBytes, book.blockLength(part.piece, block));
+    if (tell) this.actions.cancel(peer.id, part.piece, block * book.blockBytes + from, bytes);
   }
 
   /** Ends all requests at `peer` that `which` picks. */
@@ -238,7 +258,7 @@ export class Core {
   forget(part: ActivePiece): void {
     this.abandoned.delete(part);
     this.releasePart(part);
-    const held = part.here > 0;
+    const held = part.here > 0 || part.cuts.size > 0;
     this.book.deactivate(part, 0);
     this.reopened(part.piece);
     if (held) this.#forgetPiece(part.piece);
@@ -260,7 +280,10 @@ export class Core {
     this.#surveyedPeers = this.peers.size;
     const rates = this.#rates;
     rates.length = 0;
-    for (const peer of this.peers.values()) if (peer.measured && peer.usable) rates.push(peer.rate(0));
+    for (const peer of this.peers.values()) {
+      peer.judge(nowMs);
+      if (peer.measured && peer.usable) rates.push(peer.rate(0));
+    }
     rates.sort((a, b) => a - b);
     this.proven = rates.length > 0;
     // Half the median: when others have a known rate, a stranger must not be trusted with blocks that are due now.

@@ -4,6 +4,9 @@
  */
 import type { Tuning } from "./tuning.ts";
 
+/** A faded span of delivery, ms, after which a rate counts that is based on less than a block: 1.4 s of one second's memory. */
+const SLOW_SPAN_MS = 750;
+
 /** The rate of one peer, with a fading memory of `Tuning.rateWindowMs`. */
 export class DeliveryRate {
   readonly #blockBytes: number;
@@ -47,9 +50,9 @@ export class DeliveryRate {
     return this.#counted;
   }
 
-  /** Whether enough came for a rate. */
+  /** Whether enough came for a rate, or little for so long that it is a low one. */
   get measured(): boolean {
-    return this.#counted >= (3 * this.#blockBytes) / 4 && this.#spanMs > 0;
+    return (this.#counted >= (3 * this.#blockBytes) / 4 && this.#spanMs > 0) || this.#spanMs >= SLOW_SPAN_MS;
   }
 
   /** The rate, at least 1. */

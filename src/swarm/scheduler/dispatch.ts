@@ -28,13 +28,17 @@ export class Dispatch {
     const core = this.#core;
     const picker = this.#picker;
     if (!peer.takesRequests) return false;
-    const room = peer.room(core.slackMs(peer), core.share, nowMs);
-    if (room === "none") return false;
+    const deepest = peer.room(core.slackMs(peer), core.share, nowMs);
+    if (deepest === "none") return false;
+    // Until somebody has sent something, whatever else a peer is asked for could keep it from what is awaited for seconds.
+    const isNew = core.isNew(nowMs);
+    if (isNew && peer.outstanding > 0 && !peer.isBrisk(nowMs)) return false;
+    const room = isNew ? "awaited" : deepest;
     if (!picker.pick(peer, peer.etaMs(core.unknownRate, nowMs), room, nowMs)) {
       if (room === "any") peer.idleVersion = core.version;
       return false;
     }
-    core.request(peer, picker.part!, picker.block, nowMs);
+    core.request(peer, picker.part!, picker.block, nowMs, picker.bytes);
     return true;
   }
 

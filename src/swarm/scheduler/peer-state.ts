@@ -12,6 +12,7 @@
  * Some clients answer on a timer (Transmission: every 500 ms), then with everything that was asked for. For them
  * the pause counts as part of the round trip, or they would be silent most of the time.
  */
+import type { PieceOf, RequestAt } from "./active-piece.ts";
 import { AvoidedPieces } from "./avoided-pieces.ts";
 import { BaseRoundTrip } from "./base-round-trip.ts";
 import { DeliveryRate } from "./delivery-rate.ts";
@@ -26,46 +27,11 @@ const MAX_PAUSE_MS = 1000;
 /** After this long without recurring, a pause is forgotten, or replaced by a shorter one that did recur, ms. */
 const PAUSE_MEMORY_MS = 15_000;
 
-/** One request at one peer. Reused through the pool of `PieceBook`. */
-export interface BlockRequest {
-  peer: PeerState;
-  part: ActivePiece;
-  block: number;
-  sentMs: number;
-  /** An earlier request for the block was cancelled, so what comes may answer that one. */
-  repeated: boolean;
-  /** When the block should be here, as estimated when it was requested. */
-  dueMs: number;
-  /** Nobody wants the block any more, but it can't be called back. */
-  stray: boolean;
-  /** Neighbours in the peer's queue, oldest first. */
-  older: BlockRequest | null;
-  newer: BlockRequest | null;
-  /** Next copy of the same block at another peer. */
-  copy: BlockRequest | null;
-  /** Its position in the peer's queue at the last `PeerState.rank`. */
-  rank: number;
-}
+/** One request at one peer. */
+export type BlockRequest = RequestAt<PeerState>;
 
 /** A piece under way. */
-export interface ActivePiece {
-  readonly piece: number;
-  readonly blocks: number;
-  readonly state: Uint8Array;
-  readonly asked: (BlockRequest | null)[];
-  /** Peer that sent each block, -1 before. */
-  readonly sources: Int32Array;
-  free: number;
-  here: number;
-  /** No free block below this index. */
-  hint: number;
-  /** The peer that fetches it in the background, so that others start other pieces. */
-  owner: PeerState | null;
-  /** Since when, monotonic ms. */
-  ownedMs: number;
-  /** Its hash failed. One peer at a time fetches it, so that the next failure convicts that peer. */
-  sole: boolean;
-}
+export type ActivePiece = PieceOf<PeerState>;
 
 /** What a peer may be asked for: nothing, only what a read waits for, what readers need soon, or anything. */
 export type Room = "none" | "awaited" | "critical" | "any";
@@ -103,6 +69,8 @@ export class PeerState {
   busySinceMs = 0;
   lastDataMs = -Infinity;
   slowStart = true;
+  /** It turned out to be slow, and what waited behind its first block was taken back. */
+  relieved = false;
   window: number;
   /** Value of `Core.version` at which there was no work for it. */
   idleVersion = -1;
@@ -125,6 +93,9 @@ export class PeerState {
   /** The newest blocks in its queue, requested when it would run dry before they could come, and when the first comes. */
   #trainBlocks = 0;
   #trainMs = -Infinity;
+  /** Bytes since `busySinceMs`, and the most bytes/s that these allow while the rate is unknown. */
+  #busyBytes = 0;
+  #mostRate = Infinity;
   /** Bytes here of the block that it is sending. */
   #partBytes = 0;
   /** Longest recent silence of a peer that answers in bursts; 0 for others. */
@@ -199,7 +170,7 @@ export class PeerState {
       this.oldest = request;
       this.busySinceMs = request.sentMs;
       this.#rate.pause();
-      this.#partBytes = 0;
+      this.#partBytes = this.#busyBytes = 0;
     } else this.newest.newer = request;
     this.newest = request;
     const { sentMs } = request;
@@ -251,6 +222,28 @@ export class PeerState {
     return this.#rate.measured ? this.#rate.bytesPerSecond : unknown;
   }
 
+  /** Time has passed: a peer of unknown rate that brought little in it is slow. */
+  judge(nowMs: number): void {
+    const sinceMs = this.outstanding === 0 ? 0 : nowMs - this.busySinceMs - this.rttMs;
+    this.#mostRate = sinceMs <= 0 ? Infinity : ((this.#busyBytes + this.#blockBytes / 2) * 1000) / sinceMs;
+  }
+
+  /** It needs so long for a block that one request at a time keeps it busy. */
+  get isSlow(): boolean {
+    return (this.measured || this.hasBegun) && this.#blockMs(Infinity) > this.#tuning.slowBlockMs;
+  }
+
+  /** It has sent a part of what it owes, too little for a rate: slow links pause between two segments. */
+  get hasBegun(): boolean {
+    return !this.measured && this.#busyBytes > 0;
+  }
+
+  /** What came since it was asked says that it is not slow. */
+  isBrisk(nowMs: number): boolean {
+    const sinceMs = Math.max(nowMs - this.busySinceMs - this.rttMs, this.#tuning.rateSpanMinMs);
+    return this.#busyBytes * this.#tuning.slowBlockMs > this.#blockBytes * sinceMs;
+  }
+
   /** Base round trip, plus the pause of a peer that answers in bursts. */
   get rttMs(): number {
     return this.#route.ms + this.#pauseMs;
@@ -270,7 +263,7 @@ export class PeerState {
   }
 
   #blockMs(unknownRate: number): number {
-    return (this.#blockBytes * 1000) / this.rate(unknownRate);
+    return (this.#blockBytes * 1000) / this.rate(Math.min(unknownRate, this.#mostRate));
   }
 
   /** Blocks on their way, with those cancelled too late. */
@@ -301,6 +294,7 @@ export class PeerState {
     this.#noticePause(nowMs);
     this.lastDataMs = nowMs;
     this.#partBytes += bytes;
+    this.#busyBytes += bytes;
     this.#rate.add(bytes, nowMs);
   }
 
@@ -330,9 +324,9 @@ export class PeerState {
     this.slowStart = true;
   }
 
-  /** A block is whole, whether it was wanted or not. */
-  onWhole(): void {
-    this.#partBytes = Math.max(0, this.#partBytes - this.#blockBytes);
+  /** A block of this length is whole, whether it was wanted or not. */
+  onWhole(bytes = this.#blockBytes): void {
+    this.#partBytes = Math.max(0, this.#partBytes - bytes);
   }
 
   /** The block of `request` came. */
@@ -362,7 +356,7 @@ export class PeerState {
   depth(slackMs: number, share: number): number {
     const cap = Math.min(this.limit, this.#tuning.depthCapBlocks);
     if (!this.measured) return Math.min(this.window, Math.max(share, 2), cap);
-    if (this.slowStart) return Math.min(this.window, cap);
+    if (this.slowStart && !this.isSlow) return Math.min(this.window, cap);
     const blocks = Math.ceil((this.rate(1) * (this.rttMs + slackMs)) / 1000 / this.#blockBytes) + 1;
     return Math.min(Math.max(blocks, 2), cap);
   }
@@ -373,14 +367,15 @@ export class PeerState {
     const owed = this.#owed(nowMs);
     if (!this.presumed && !this.#isFull(owed, depth, slackMs)) return "any";
     if (this.outstanding < this.#firstDepth(depth, share)) return "critical";
-    return this.presumed || this.#isFull(this.outstanding - this.strays, depth, slackMs) ? "none" : "awaited";
+    if (this.presumed || this.outstanding >= this.limit) return "none";
+    return this.#isFull(this.outstanding - this.strays, depth, slackMs) ? "none" : "awaited";
   }
 
   /** Whether `blocks` on their way last for a round trip and the slack. */
   #isFull(blocks: number, depth: number, slackMs: number): boolean {
-    const isSteady = this.measured && !this.slowStart && this.#pauseMs === 0;
-    if (!isSteady || blocks < 2 || blocks >= depth) return blocks >= depth;
-    return (blocks - this.#part) * this.#blockMs(1) > this.rttMs + slackMs;
+    const isSteady = (this.isSlow || (this.measured && !this.slowStart)) && this.#pauseMs === 0;
+    if (!isSteady || blocks < (this.isSlow ? 1 : 2) || blocks >= depth) return blocks >= depth;
+    return (blocks - this.#part) * this.#blockMs(Infinity) > this.rttMs + slackMs;
   }
 
   /** Requests that may be outstanding for critical blocks. */
@@ -393,7 +388,9 @@ export class PeerState {
   #firstDepth(depth: number, share: number): number {
     const first = Math.min(share, this.#tuning.firstCriticalBlocks);
     // TCP starts slowly: until then the rate says little. After a `restart` the depth stays small.
-    if (this.#rate.countedBytes >= first * this.#blockBytes || this.window < this.#tuning.firstDepthBlocks) return 0;
+    if (
+      this.isSlow || this.#rate.countedBytes >= first * this.#blockBytes || this.window < this.#tuning.firstDepthBlocks
+    ) return 0;
     return Math.min(Math.max(depth, first), this.limit, this.#tuning.depthCapBlocks);
   }
 }

@@ -30,6 +30,8 @@ export class Picker {
   /** The piece of the last successful pick. */
   part: ActivePiece | null = null;
   block = 0;
+  /** How much of the block; undefined: all of it. */
+  bytes: number | undefined;
   #piece = -1;
   #dueMs = 0;
   #skipBytes = 0;
@@ -56,6 +58,7 @@ export class Picker {
     }
     if (best !== null) {
       core.served(best);
+      this.bytes = undefined;
       const part = core.start(bestPiece);
       let block = this.#blockFor(peer, part);
       for (let skip = Math.floor(bestSkip / core.book.blockBytes); skip > 0 && block >= 0; skip--) {
@@ -63,8 +66,10 @@ export class Picker {
         if (next < 0) break;
         block = next;
       }
+      if (best.endOf("awaited") > part.piece) this.bytes = this.#partBytes(peer, part);
       return this.#found(peer, part, block, nowMs);
     }
+    this.bytes = undefined;
     return room === "any" && this.#pickBackground(peer, nowMs);
   }
 
@@ -90,7 +95,22 @@ export class Picker {
   #blockFor(peer: PeerState, part: ActivePiece): number {
     const { book } = this.#core;
     const block = book.otherBlock(part, 0, peer);
-    return block >= 0 ? block : book.freeBlock(part);
+    return block >= 0 || part.cuts.size > 0 ? block : book.freeBlock(part);
+  }
+
+  /**
+   * How much of a block of an awaited piece a slow peer is asked for, so that all end at about the same time; undefined:
+   * a block. Where a block takes seconds, the last blocks would arrive one after another while most peers have none.
+   */
+  #partBytes(peer: PeerState, part: ActivePiece): number | undefined {
+    const { book, poolRate, tuning } = this.#core;
+    if (!peer.measured || peer.isWebSeed || book.failed.has(part.piece)) return undefined;
+    const rate = peer.rate(1);
+    if ((book.blockBytes * 1000) / rate < tuning.slowBlockMs) return undefined;
+    const share = (book.freeBytes(part.piece) * rate) / Math.max(poolRate, rate);
+    const { leastPartBytes } = tuning;
+    const bytes = Math.max(1, Math.ceil(share / leastPartBytes)) * leastPartBytes;
+    return bytes < book.blockBytes ? bytes : undefined;
   }
 
   #found(peer: PeerState, part: ActivePiece, block: number, nowMs: number): boolean {
@@ -109,7 +129,10 @@ export class Picker {
     if (!peer.offers(piece, nowMs)) return false;
     const { book, peers } = this.#core;
     const failed = book.failed.get(piece);
-    if (failed === undefined) return true;
+    if (failed === undefined) {
+      const part = book.parts.get(piece);
+      return part === undefined || part.cuts.size === 0 || book.otherBlock(part, 0, peer) >= 0;
+    }
     if (failed.senders !== null) return this.#mayRepeat(peer, piece, failed.senders, nowMs);
     if (!failed.sole) return true;
     const part = book.parts.get(piece);
@@ -152,7 +175,9 @@ export class Picker {
     if (head >= end) return false;
     let skip = 0;
     const late = etaMs - Math.max(core.bestEtaMs * TOLERANCE_FACTOR, core.bestEtaMs + TOLERANCE_MS);
-    if (late > 0 && etaMs + SAFETY_MS > reader.dueMs(head * book.pieceBytes)) {
+    // A slow peer gets a smaller part of what is awaited (see `#partBytes`).
+    const takesPart = peer.isSlow && head < reader.endOf("awaited");
+    if (late > 0 && !takesPart && etaMs + SAFETY_MS > reader.dueMs(head * book.pieceBytes)) {
       const others = Math.max(0, core.poolRate - peer.rate(core.unknownRate));
       skip = (others * (etaMs - core.bestEtaMs)) / 1000;
     }

@@ -3,6 +3,7 @@
  * have per-block state, so the cost grows with what is being fetched and not with the torrent; availability is a
  * counter per piece (seeds are counted once, separately).
  */
+import type { Cut } from "./active-piece.ts";
 import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 import type { SchedulerShape } from "./types.ts";
 
@@ -82,7 +83,12 @@ export class PieceBook {
 
   freeBytes(piece: number): number {
     const part = this.parts.get(piece);
-    return part === undefined ? this.pieceLength(piece) : part.free * this.blockBytes;
+    if (part === undefined) return this.pieceLength(piece);
+    let bytes = part.free * this.blockBytes;
+    for (const [block, { next, holes }] of part.cuts) {
+      if (part.state[block] === BLOCK_FREE) bytes += holes.reduce((sum, hole) => sum + hole.bytes, -next);
+    }
+    return bytes;
   }
 
   /** How many peers may have it: seeds and others. */
@@ -100,6 +106,7 @@ export class PieceBook {
       blocks,
       state: new Uint8Array(blocks),
       asked: new Array<BlockRequest | null>(blocks).fill(null),
+      cuts: new Map(),
       sources: new Int32Array(blocks).fill(-1),
       free: blocks,
       here: 0,
@@ -134,14 +141,24 @@ export class PieceBook {
     return -1;
   }
 
-  /** Records a request; the block may have live copies. */
-  ask(peer: PeerState, part: ActivePiece, block: number, nowMs: number): BlockRequest {
+  /**
+   * Records a request; the block may have live copies. `bytes`: how much of a free block is wanted, all of it by default;
+   * less cuts it, and of a cut block it is at most the next part that is requested from nobody.
+   */
+  ask(peer: PeerState, part: ActivePiece, block: number, nowMs: number, bytes = Infinity): BlockRequest {
+    const length = this.blockLength(part.piece, block);
+    const isFree = part.state[block] === BLOCK_FREE;
+    let cut = isFree ? part.cuts.get(block) ?? null : null;
+    if (isFree && cut === null && bytes < length) part.cuts.set(block, cut = { next: 0, here: 0, holes: [] });
+    const range = cut === null ? { from: 0, bytes: length } : takeFrom(cut, length, bytes);
     let request = this.#spare;
     if (request === null) {
       request = {
         peer,
         part,
         block,
+        ...range,
+        cut,
         sentMs: nowMs,
         repeated: false,
         dueMs: 0,
@@ -156,13 +173,16 @@ export class PieceBook {
       request.peer = peer;
       request.part = part;
       request.block = block;
+      request.from = range.from;
+      request.bytes = range.bytes;
+      request.cut = cut;
       request.sentMs = nowMs;
       request.stray = false;
     }
     request.repeated = peer.late.has(part.piece * this.blocksPerPiece + block);
     request.copy = part.asked[block]!;
     part.asked[block] = request;
-    if (part.state[block] === BLOCK_FREE) {
+    if (isFree && (cut === null || (cut.next === length && cut.holes.length === 0))) {
       part.state[block] = BLOCK_ASKED;
       if (--part.free === 0) this.open.delete(part);
     }
@@ -177,9 +197,18 @@ export class PieceBook {
     return request;
   }
 
-  /** Ends a request. Returns whether its block became free. */
-  end(request: BlockRequest): boolean {
-    const { part, block, peer } = request;
+  /** The live request at `peer` for exactly these bytes, by default the block at `offset`. */
+  findPart(peer: PeerState, part: ActivePiece, offset: number, bytes?: number): BlockRequest | null {
+    const block = Math.floor(offset / this.blockBytes);
+    const request = this.find(peer, part, block);
+    const length = bytes ?? this.blockLength(part.piece, block);
+    const from = offset - block * this.blockBytes;
+    return request !== null && request.from === from && request.bytes === length ? request : null;
+  }
+
+  /** Ends a request, `isHere` with what it asked for. Returns whether its block became free. */
+  end(request: BlockRequest, isHere = false): boolean {
+    const { part, block, peer, cut, from, bytes } = request;
     if (part.asked[block] === request) part.asked[block] = request.copy;
     else {
       let before = part.asked[block]!;
@@ -189,24 +218,52 @@ export class PieceBook {
     peer.dequeue(request);
     request.copy = this.#spare;
     this.#spare = request;
-    if (part.state[block] !== BLOCK_ASKED || part.asked[block] !== null) return false;
+    const isCut = cut !== null && part.cuts.get(block) === cut;
+    if (isCut && isHere) cut.here += bytes;
+    else if (isCut) cut.holes.push({ from, bytes });
+    if (part.state[block] !== BLOCK_ASKED || (isCut ? isHere : part.asked[block] !== null)) return false;
     part.state[block] = BLOCK_FREE;
     if (block < part.hint) part.hint = block;
     if (part.free++ === 0) this.open.add(part);
     return true;
   }
 
-  /** The first free block at or after `from` that `peer` did not already send in a copy that failed; -1 when there is none. */
+  /** Ends a request with what it asked for. Returns whether that is of use: not when its block was cut again meanwhile. */
+  received(request: BlockRequest): boolean {
+    const { cut, part, block } = request;
+    this.end(request, true);
+    return cut === null || part.cuts.get(block) === cut;
+  }
+
+  /** Whether `bytes` at `offset` are one whole block. */
+  isBlock(piece: number, offset: number, bytes?: number): boolean {
+    const block = offset / this.blockBytes;
+    return Number.isInteger(block) && (bytes === undefined || bytes === this.blockLength(piece, block));
+  }
+
+  /** Whether all parts of a cut block are here: a part is of use, but does not make the block whole. */
+  isWhole(part: ActivePiece, block: number): boolean {
+    return part.cuts.get(block)?.here === this.blockLength(part.piece, block);
+  }
+
+  /**
+   * The first free block at or after `from` that `peer` did not already send in a copy that failed; -1 when there is none.
+   * Of a cut block a peer sends one part at a time, and a web seed none.
+   */
   otherBlock(part: ActivePiece, from: number, peer: PeerState): number {
     const senders = this.failed.get(part.piece)?.senders;
+    const skips = (block: number) =>
+      senders?.[block] === peer.id ||
+      (part.cuts.has(block) && (peer.isWebSeed || this.find(peer, part, block) !== null));
     let block = this.freeBlock(part, from);
-    while (block >= 0 && senders?.[block] === peer.id) block = this.freeBlock(part, block + 1);
+    while (block >= 0 && skips(block)) block = this.freeBlock(part, block + 1);
     return block;
   }
 
   /** Blocks that had arrived are missing again. */
   lost(part: ActivePiece, blocks: Iterable<number>): void {
     for (const block of blocks) {
+      this.#uncut(part, block);
       if (part.state[block] !== BLOCK_HERE) continue;
       part.state[block] = BLOCK_FREE;
       part.sources[block] = -1;
@@ -218,11 +275,33 @@ export class PieceBook {
     }
   }
 
+  /** What is here of a cut block is wanted again. */
+  #uncut(part: ActivePiece, block: number): void {
+    if (!part.cuts.delete(block) || part.state[block] !== BLOCK_ASKED) return;
+    part.state[block] = BLOCK_FREE;
+    part.free++;
+    part.hint = Math.min(part.hint, block);
+    this.open.add(part);
+  }
+
   /** Records an arrived block; the caller must end its live requests afterwards. */
   arrived(part: ActivePiece, block: number, peer: number): void {
     if (part.state[block] === BLOCK_FREE && --part.free === 0) this.open.delete(part);
     part.state[block] = BLOCK_HERE;
+    part.cuts.delete(block);
     part.sources[block] = peer;
     if (++part.here === part.blocks) this.state[part.piece] = COMPLETE;
   }
+}
+
+/** Takes the next part of a cut block that is requested from nobody, of at most `bytes`. */
+function takeFrom(cut: Cut, length: number, bytes: number): { from: number; bytes: number } {
+  const hole = cut.holes.pop();
+  if (hole !== undefined) {
+    if (hole.bytes > bytes) cut.holes.push({ from: hole.from + bytes, bytes: hole.bytes - bytes });
+    return { from: hole.from, bytes: Math.min(bytes, hole.bytes) };
+  }
+  const from = cut.next;
+  cut.next = Math.min(length, from + bytes);
+  return { from, bytes: cut.next - from };
 }

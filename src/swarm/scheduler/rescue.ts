@@ -42,9 +42,10 @@ export class Rescue {
         this.#probe(peer, nowMs);
         continue;
       }
+      if (this.#relieve(peer)) continue;
       const silenceMs = peer.silenceMs(nowMs);
       if (silenceMs < tuning.stallMs) continue;
-      const floorMs = peer.isWebSeed ? tuning.runStallMs : tuning.stallMs;
+      const floorMs = peer.isWebSeed ? tuning.runStallMs : peer.hasBegun ? tuning.begunStallMs : tuning.stallMs;
       const blocksMs = (3 * book.blockBytes * 1000) / peer.rate(core.unknownRate);
       if (silenceMs < Math.max(floorMs, peer.rttMs + blocksMs)) continue;
       if (silenceMs > tuning.dropMs) this.#drop(peer);
@@ -79,6 +80,19 @@ export class Rescue {
       peer.rank();
       core.releaseAll(peer, true, (request) => request.rank >= depth >> 1, false);
     }
+  }
+
+  /**
+   * A peer that turns out to be slow keeps only what it is sending: what waits behind that would take seconds to begin,
+   * and others may be free sooner.
+   */
+  #relieve(peer: PeerState): boolean {
+    const core = this.#core;
+    if (peer.relieved || !peer.isSlow || peer.isWebSeed || core.readers.size === 0) return false;
+    peer.relieved = true;
+    peer.rank();
+    core.releaseAll(peer, true, (request) => request.rank > 0 && !request.stray, false);
+    return true;
   }
 
   #drop(peer: PeerState): void {
@@ -195,6 +209,8 @@ export class Rescue {
   ): void {
     const core = this.#core;
     const { tuning } = core;
+    // The parts of a cut block are small already.
+    if (part.cuts.has(block)) return;
     let copies = 0;
     let last: BlockRequest | null = null;
     let remainingMs = Number.POSITIVE_INFINITY;
@@ -213,7 +229,7 @@ export class Rescue {
     for (const peer of core.peers.values()) {
       if (!peer.takesRequests || peer.id === before) continue;
       const room = Math.min(2 * peer.criticalDepth(core.slackMs(peer), core.share), peer.limit);
-      if (peer.outstanding >= room) continue;
+      if (peer.outstanding >= (peer.isSlow ? 1 : room)) continue;
       // Ignore peers that never delivered while any peer has.
       if (core.proven && !peer.measured) continue;
       const etaMs = peer.etaMs(core.unknownRate, nowMs);

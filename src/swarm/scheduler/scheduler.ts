@@ -189,31 +189,31 @@ export class Scheduler implements SchedulerApi {
     peer.onBytes(bytes, nowMs);
   }
 
-  expects(id: number, piece: number, offset: number): boolean {
+  expects(id: number, piece: number, offset: number, bytes?: number): boolean {
     const { book, peers } = this.#core;
     const peer = peers.get(id);
     const part = book.parts.get(piece);
     if (peer === undefined || part === undefined) return false;
-    const block = offset / book.blockBytes;
-    return book.find(peer, part, block) !== null || peer.late.has(this.#core.key(piece, block));
+    if (book.findPart(peer, part, offset, bytes) !== null) return true;
+    return book.isBlock(piece, offset, bytes) && peer.late.has(this.#core.key(piece, offset / book.blockBytes));
   }
 
-  blockReceived(id: number, piece: number, offset: number, nowMs: Millis): boolean {
+  blockReceived(id: number, piece: number, offset: number, nowMs: Millis, bytes?: number): boolean {
     const core = this.#core;
     const { book } = core;
     const peer = core.peers.get(id);
     if (peer === undefined) return false;
-    peer.onWhole();
-    const block = offset / book.blockBytes;
+    peer.onWhole(bytes);
+    const block = Math.floor(offset / book.blockBytes);
     const part = book.parts.get(piece);
-    const request = part === undefined ? null : book.find(peer, part, block);
-    let wanted = true;
-    if (request === null) wanted = peer.late.take(core.key(piece, block)) && part !== undefined;
+    const request = part === undefined ? null : book.findPart(peer, part, offset, bytes);
+    let wanted = book.isBlock(piece, offset, bytes);
+    if (request === null) wanted &&= peer.late.take(core.key(piece, block)) && part !== undefined;
     else {
       peer.onBlock(request, core.slackMs(peer), nowMs);
-      book.end(request);
+      wanted = book.received(request);
     }
-    if (part !== undefined && wanted) {
+    if (part !== undefined && wanted && (!request?.cut || book.isWhole(part, block))) {
       if (part.state[block] === BLOCK_HERE) wanted = false;
       else {
         book.arrived(part, block, id);
@@ -232,11 +232,11 @@ export class Scheduler implements SchedulerApi {
     const core = this.#core;
     const peer = core.peers.get(id);
     if (peer === undefined) return;
-    const block = offset / core.book.blockBytes;
+    const block = Math.floor(offset / core.book.blockBytes);
     if (peer.late.take(core.key(piece, block))) return;
     const part = core.book.parts.get(piece);
-    const request = part === undefined ? null : core.book.find(peer, part, block);
-    if (request === null) return;
+    const request = part && core.book.find(peer, part, block);
+    if (!request) return;
     if (core.book.end(request)) core.freed(piece);
     if (peer.choked) peer.allowed?.delete(piece);
     else peer.avoided.add(piece, nowMs + core.tuning.rejectMs);

@@ -63,6 +63,13 @@ export const defaultTuning = {
   leadMaxMs: 10_000,
   /** Of readers that are late alike, one that got this much less than another has caught up once it got that much. */
   fairnessBytes: 4 * MiB,
+  /** In a swarm of at least so many peers of which nothing is known, each gets one awaited block, for this long at most. */
+  amplePeers: 8,
+  newMs: 2000,
+  /** A peer that needs longer than this for a block has one requested at a time, and an awaited one is cut … */
+  slowBlockMs: 1000,
+  /** … into parts of at least this many bytes. */
+  leastPartBytes: 1024,
   /** A critical block younger than this is never hedged. */
   hedgeAfterMs: 150,
   /** Another peer must promise the block within this fraction of the remaining time. */
@@ -75,6 +82,8 @@ export const defaultTuning = {
   maxHedgesPerTick: 16,
   /** Shortest silence that counts as a stall: above TCP's usual retransmission timeouts. */
   stallMs: 600,
+  /** The same for a peer that has sent a little, so that its rate is unknown: at 2 KB/s a segment comes every 0.7 s. */
+  begunStallMs: 2000,
   /** The same for web seeds, which deliver in runs. */
   runStallMs: 3000,
   /** A silent peer gets a single new request this long after the stall. */

@@ -100,10 +100,13 @@ export interface SchedulerApi {
   unchoked(peer: number, nowMs: Millis): void;
   /** Bytes of payload arrived (also of unfinished blocks). */
   progress(peer: number, bytes: number, nowMs: Millis): void;
-  /** Whether the block was requested from the peer, even if cancelled since: any other block of it is thrown away. */
-  expects(peer: number, piece: number, offset: number): boolean;
-  /** A whole block arrived. Returns whether it is wanted; false: it is a duplicate or was never requested. */
-  blockReceived(peer: number, piece: number, offset: number, nowMs: Millis): boolean;
+  /**
+   * Whether the block was requested from the peer, even if cancelled since: any other block of it is thrown away. `bytes`:
+   * the whole block by default; slow peers are asked for parts of blocks.
+   */
+  expects(peer: number, piece: number, offset: number, bytes?: number): boolean;
+  /** A whole block, or the part that was asked for, arrived. Returns whether it is wanted; false: it is a duplicate or was never requested. */
+  blockReceived(peer: number, piece: number, offset: number, nowMs: Millis, bytes?: number): boolean;
   rejected(peer: number, piece: number, offset: number, nowMs: Millis): void;
   pieceVerified(piece: number, nowMs: Millis): void;
   /**

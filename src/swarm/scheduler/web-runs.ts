@@ -34,7 +34,7 @@ export class WebRuns implements WebRunsApi {
     const run = { piece: from.piece, offset: firstBlock * book.blockBytes, length: 0 };
     let block = firstBlock;
     for (let part: ActivePiece | null = from; part !== null;) {
-      while (block < part.blocks && part.state[block] === BLOCK_FREE) {
+      while (block < part.blocks && part.state[block] === BLOCK_FREE && !part.cuts.has(block)) {
         const bytes = book.blockLength(part.piece, block);
         if (run.length > 0 && run.length + bytes > maxBytes) return run;
         book.ask(seed, part, block, nowMs);
@@ -54,7 +54,7 @@ export class WebRuns implements WebRunsApi {
     if (seed === null || !seed.offers(piece, nowMs) || !book.isOpen(piece) || book.failed.has(piece)) return false;
     const part = this.#core.start(piece);
     const block = offset / book.blockBytes;
-    if (part.state[block] !== BLOCK_FREE) return false;
+    if (part.state[block] !== BLOCK_FREE || part.cuts.has(block)) return false;
     book.ask(seed, part, block, nowMs);
     return true;
   }

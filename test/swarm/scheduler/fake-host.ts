@@ -88,7 +88,7 @@ export class FakeHost {
   deliver(ask: Ask): boolean {
     this.#take(ask.peer, ask.piece, ask.offset);
     this.scheduler.progress(ask.peer, ask.length, this.nowMs);
-    const wanted = this.scheduler.blockReceived(ask.peer, ask.piece, ask.offset, this.nowMs);
+    const wanted = this.scheduler.blockReceived(ask.peer, ask.piece, ask.offset, this.nowMs, ask.length);
     if (wanted) this.senders.set(ask.piece, [...this.senders.get(ask.piece) ?? [], ask.peer]);
     return wanted;
   }
