@@ -174,6 +174,19 @@ test("WebSeed does not ask a busy server again before the time that it names", a
   }, { path: "noise", hurry: 20 });
 });
 
+test("WebSeed asks a busy server for more at once, not more often", async () => {
+  const torrent = await makeTorrent({ bytes: 6_000_000 });
+  let asked = 0;
+  const handle: Handle = (request, response) => {
+    if (++asked % 2 === 0) response.writeHead(429, { "retry-after": "1" }).end();
+    else sendRange(torrent.data, request, response);
+  };
+  await withMirrors(torrent, [handle], async ({ read }) => {
+    assertEquals(await read(0, 0, 6_000_000), torrent.data);
+    assert(asked < 30, `${asked} requests`);
+  }, { path: "noise", hurry: 10 });
+});
+
 test("WebSeeds reads no more while what arrived waits to be hashed", async () => {
   const torrent = await makeTorrent({ bytes: 24_000_000, pieceLength: 262_144 });
   const web = await serveWeb((request, response) => sendRange(torrent.data, request, response));

@@ -5,6 +5,9 @@ import type { Metainfo, MetainfoFile } from "../../metainfo/types.ts";
 /** Requests that stand at a server at once: while one waits for its first byte, the others fill the line. */
 export const MAX_REQUESTS = 4;
 
+/** Size of the first run, bytes: little enough that others share a start, and not slow at any server. */
+const FIRST_RUN_BYTES = 256 * 1024;
+
 /** A server that sent this many bad pieces is not asked again: it keeps another version of the torrent. */
 const MAX_BAD_PIECES = 16;
 
@@ -44,6 +47,8 @@ export class Mirror {
   failures = 0;
   /** Requests that it takes at once, 1–`MAX_REQUESTS`. */
   maxRequests = MAX_REQUESTS;
+  /** How much it is asked for at once, bytes. Busy servers count requests, so it outlasts their refusals. */
+  runBytes = FIRST_RUN_BYTES;
   /** It sends parts of files; otherwise each response is a whole file. */
   sendsRanges = true;
   /** It is never asked again. */

@@ -13,8 +13,7 @@ import { type Fault, openBody, type WebBody } from "./web-body.ts";
 import { pieceSpans, type WebSpan, webSpans } from "./web-spans.ts";
 import { WholeFile } from "./whole-file.ts";
 
-/** Size of a run, bytes: the first one, the least and the most. A seek wastes at most what is under way. */
-const FIRST_RUN_BYTES = 256 * 1024;
+/** Size of a run, bytes: the least and the most. A seek wastes at most what is under way. */
 const MIN_RUN_BYTES = 16 * 1024;
 const MAX_RUN_BYTES = 4 * 1024 * 1024;
 
@@ -59,7 +58,6 @@ export class WebSeed implements BodySource {
   readonly #pool: WebSeedPool;
   readonly #fetches = new Set<RunFetch>();
   #whole: WholeFile | null = null;
-  #runBytes = FIRST_RUN_BYTES;
   #fileFailures = 0;
   #pausedUntilMs = -Infinity;
   #offerUntilMs = -Infinity;
@@ -110,7 +108,7 @@ export class WebSeed implements BodySource {
       return;
     }
     while (this.#fetches.size < this.#room && this.#host.downloadBucket.open) {
-      const run = this.#transfer.scheduler.webRuns.reserve(this.mirror.source, this.#runBytes, nowMs);
+      const run = this.#transfer.scheduler.webRuns.reserve(this.mirror.source, this.mirror.runBytes, nowMs);
       if (run === null) return;
       this.askedMs ??= nowMs;
       this.#fetch(run);
@@ -205,9 +203,9 @@ export class WebSeed implements BodySource {
   #learnRate({ receivedBytes, elapsedMs }: RunFetch): void {
     const growth = elapsedMs < RUN_MS / 4 ? 4 : 2;
     const bytes = elapsedMs < RUN_MS
-      ? Math.max(this.#runBytes, growth * receivedBytes)
+      ? Math.max(this.mirror.runBytes, growth * receivedBytes)
       : receivedBytes * RUN_MS / elapsedMs;
-    this.#runBytes = Math.round(Math.min(Math.max(bytes, MIN_RUN_BYTES), MAX_RUN_BYTES));
+    this.mirror.runBytes = Math.round(Math.min(Math.max(bytes, MIN_RUN_BYTES), MAX_RUN_BYTES));
   }
 
   #failed(fault: Fault, file: MetainfoFile | null): void {
