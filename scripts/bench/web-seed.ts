@@ -94,6 +94,8 @@ async function measure(
   const who = present.filter(({ name }) => name === "libtorrent" || runtimes.some((one) => name.endsWith(one)));
   const data = content(mib << 20);
   const server = start([...commandOf("node"), SCRIPT, "serve", String(mib)]);
+  // Each wait for one of its lines listens for its end.
+  server.setMaxListeners(0);
   try {
     const port = Number((await line(server, "READY", START_TIMEOUT_MS)).split(" ")[1]);
     console.log("| round trip, ms | KiB per piece | contender | MB/s | × libtorrent | CPU-s | connections, requests |");
