@@ -95,6 +95,9 @@ export class PeerState {
   #trainMs = -Infinity;
   /** Bytes since `busySinceMs`, and the most bytes/s that these allow while the rate is unknown. */
   #busyBytes = 0;
+  /** When the first of them came, and how many did. */
+  #begunMs = 0;
+  #begunBytes = 0;
   #mostRate = Infinity;
   /** Bytes here of the block that it is sending. */
   #partBytes = 0;
@@ -238,10 +241,10 @@ export class PeerState {
     return !this.measured && this.#busyBytes > 0;
   }
 
-  /** What came since it was asked says that it is not slow. */
+  /** What came after the first bytes says that it is not slow; the first may have waited for us. */
   isBrisk(nowMs: number): boolean {
-    const sinceMs = Math.max(nowMs - this.busySinceMs - this.rttMs, this.#tuning.rateSpanMinMs);
-    return this.#busyBytes * this.#tuning.slowBlockMs > this.#blockBytes * sinceMs;
+    const sinceMs = Math.max(nowMs - this.#begunMs, 2 * this.#tuning.rateSpanMinMs);
+    return (this.#busyBytes - this.#begunBytes) * this.#tuning.slowBlockMs > this.#blockBytes * sinceMs;
   }
 
   /** Base round trip, plus the pause of a peer that answers in bursts. */
@@ -294,6 +297,7 @@ export class PeerState {
     this.#noticePause(nowMs);
     this.lastDataMs = nowMs;
     this.#partBytes += bytes;
+    if (this.#busyBytes === 0) [this.#begunMs, this.#begunBytes] = [nowMs, bytes];
     this.#busyBytes += bytes;
     this.#rate.add(bytes, nowMs);
   }
