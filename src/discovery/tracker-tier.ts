@@ -1,5 +1,6 @@
 /** One tier of trackers (BEP 12): asks them in turn until one responds, and keeps asking that one. */
 import { deadline } from "../bytes/deadline.ts";
+import { faultFields } from "../bytes/guarded-clock.ts";
 import { toHex } from "../bytes/hex.ts";
 import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { Clock, Logger, SocketAddress, Timer } from "../ports.ts";
@@ -215,13 +216,28 @@ export class TrackerTier {
     if (this.#running || this.#closed) return;
     this.#running = true;
     this.#timer?.cancel();
-    do {
-      this.#runAgain = this.#retryIfFailed = false;
-      this.#onDemand = false;
-      await this.#round();
-      this.#runAgain ||= this.#retryIfFailed && this.#failures > 0;
-    } while (this.#runAgain && !this.#closed);
-    this.#running = false;
+    try {
+      do {
+        this.#runAgain = this.#retryIfFailed = false;
+        this.#onDemand = false;
+        await this.#round();
+        this.#runAgain ||= this.#retryIfFailed && this.#failures > 0;
+      } while (this.#runAgain && !this.#closed);
+    } catch (error) {
+      // It costs this round. Without another one the tier would never ask again.
+      this.#broke(error);
+      const { clock, random } = this.#context;
+      if (!this.#closed) this.#schedule(clock.monotonic() + backoffMs(++this.#failures, random));
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  /** Reports a fault of the engine; returns what its users are told. */
+  #broke(error: unknown): string {
+    const { log, infohash } = this.#context;
+    log.log("error", "a fault of the engine ended an announce", { infohash: toHex(infohash), ...faultFields(error) });
+    return "internal error";
   }
 
   async #round(): Promise<void> {
@@ -287,7 +303,7 @@ export class TrackerTier {
       if (this.#closed) return null;
       const error = signal.aborted ? abortError(signal) : caught;
       tracker.mayListUs = tracker.acknowledged;
-      tracker.lastError = error instanceof Error ? error.message : String(error);
+      tracker.lastError = error instanceof MillraceError ? error.message : this.#broke(error);
       if (hasCode(error, "tracker")) this.#logRefusal(tracker, error.message);
       const retryMs = retryInMs(error);
       if (retryMs !== null) tracker.notBeforeMs = clock.monotonic() + retryMs;

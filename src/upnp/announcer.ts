@@ -1,5 +1,6 @@
 /** Saying in the local networks that a device is here: SSDP's advertisement and its answers to searches (UPnP Device Architecture 1.0, section 1). */
 import { Allowance, Allowances } from "../bytes/allowance.ts";
+import { faultFields } from "../bytes/guarded-clock.ts";
 import type { InterfaceAddress, Logger, SocketAddress, Timer, UdpSocket } from "../ports.ts";
 import { VERSION } from "../version.ts";
 import { isNear, localNetworks } from "./near.ts";
@@ -92,7 +93,9 @@ export class SsdpAnnouncer {
 
   /** Opens sockets on new interfaces, closes those of interfaces that are gone, and advertises where it is time to. */
   #look(): void {
-    this.#looking = this.#visit().catch(() => {}).then(() => {
+    this.#looking = this.#visit().catch((error) => {
+      this.#ports.log.log("error", "a fault of the engine: the device was not announced", faultFields(error));
+    }).then(() => {
       if (!this.#isClosed) this.#timer = this.#ports.clock.setTimeout(() => this.#look(), LOOK_EVERY_MS);
     });
   }

@@ -46,6 +46,7 @@ function setUp(
   random = () => 0.999,
   leftBytes = 1,
   admitted: (scope: () => ServerScope) => void = () => {},
+  onPeers: () => void = () => {},
 ) {
   const clock = new FakeClock();
   const calls: Call[] = [];
@@ -64,7 +65,10 @@ function setUp(
     key: 1,
     peerPort: () => 8621,
     state: () => ({ uploadedBytes: 0, downloadedBytes: 0, leftBytes }),
-    onPeers: (peers) => found.push(...peers.map((peer) => peer.host)),
+    onPeers: (peers) => {
+      onPeers();
+      found.push(...peers.map((peer) => peer.host));
+    },
     createAnnouncer: (url, scope) => {
       admitted(scope);
       const behaviour = behaviours[url];
@@ -346,6 +350,36 @@ test("TrackerSet logs a refusal once per tracker and reason, without what looks 
     line("http://a.example:1", "unregistered torrent"),
   ]);
   assertEquals([asked > 5, told.length], [true, 6]);
+  await shut();
+});
+
+test("TrackerSet asks again after a fault of the engine, which is logged with its stack", async () => {
+  let faults = 0;
+  const broken = () => {
+    if (faults++ === 0) throw new TypeError("object null is not iterable");
+  };
+  const { set, clock, told, found, calls, shut } = setUp({ "http://a": works }, undefined, 1, undefined, broken);
+  set.add([["http://a"]]);
+  await clock.advanceAsync(0);
+  assertEquals([found, calls.length], [[], 1]);
+  assertEquals(set.status()[0]!.lastError, "internal error");
+  assert(told.some((line) => /^error .*internal TypeError: object null.*\n +at /s.test(line)), told.join("\n"));
+  await clock.advanceAsync(MINUTE);
+  assertEquals([found, calls.length], [["10.0.0.1"], 2]);
+  await shut();
+});
+
+test("TrackerSet goes on after a fault in the middle of its plan", async () => {
+  let faults = 0;
+  const random = () => {
+    if (faults++ === 1) throw new TypeError("object null is not iterable");
+    return 0.5;
+  };
+  const { set, clock, told, calls, shut } = setUp({ "http://a": fails }, random);
+  set.add([["http://a"]]);
+  await clock.advanceAsync(2 * MINUTE);
+  assert(calls.length > 1, `${calls.length} announces`);
+  assert(told.some((line) => line.includes("a fault of the engine")), told.join("\n"));
   await shut();
 });
 

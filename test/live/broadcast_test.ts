@@ -38,18 +38,22 @@ function silent(): LiveInput & { readonly isOver: boolean } {
 }
 
 function setUp(publish: (piece: SignedPiece) => void = () => {}) {
+  /** Of each swarm that was joined: ends it. */
+  const endings: AbortController[] = [];
   const clock = new FakeClock();
   const files = new MemoryFiles(clock);
   let leases = 0;
-  const peers = { adopt() {}, memberAddresses: () => [VIEWER] };
+  const peers = { adopt() {}, memberAddresses: () => [VIEWER], book: { list: () => [] } };
   const swarms = {
     broadcast() {
       leases++;
-      const { signal: ending } = new AbortController();
-      return { swarm: { peers, ending, node: { publish } }, release: () => leases-- };
+      const own = new AbortController();
+      endings.push(own);
+      const status = () => ({ message: null });
+      return { swarm: { peers, ending: own.signal, node: { publish }, status }, release: () => leases-- };
     },
   } as unknown as LiveSwarmManager;
-  return { parts: { clock, files, log, sha256, swarms }, clock, files, leases: () => leases };
+  return { parts: { clock, files, log, sha256, swarms }, clock, files, leases: () => leases, endings };
 }
 
 test("Broadcast.close() waits for addresses of viewers that are being written", async () => {
@@ -155,4 +159,43 @@ test("startBroadcast() gives what was read to find the bitrate the times at whic
   const steps = times.slice(1).map((ms, i) => ms - times[i]!);
   assert(steps.every((ms) => ms > 100 && ms <= 1000), `${steps}`);
   await broadcast.close();
+});
+
+test("Broadcast joins again ever less often after faults that come again, and says so meanwhile", async () => {
+  let over = false;
+  let pieces = 0;
+  const { parts, clock, endings } = setUp(() => pieces++);
+  const source: LiveInput = {
+    async *[Symbol.asyncIterator](): AsyncGenerator<LiveInputEvent> {
+      const bytes = clip("ts-188.ts");
+      for (let at = 0; !over; at = (at + 18_800) % (bytes.length - 18_800)) {
+        await new Promise<void>((resolve) => clock.setTimeout(resolve, 100));
+        yield { kind: "data", bytes: bytes.slice(at - at % 188, at - at % 188 + 18_800) };
+      }
+    },
+  };
+  const broadcast = await startBroadcast(parts, { input: source, name: "n", directory: null, bytesPerS: 188_000 });
+  const gapsMs: number[] = [];
+  for (let fault = 0; fault < 4; fault++) {
+    const before = endings.length;
+    const atMs = clock.monotonic();
+    endings.at(-1)!.abort();
+    assert(
+      /a fault of the engine.*joins again in/.test(broadcast.status().message ?? ""),
+      String(broadcast.status().message),
+    );
+    while (endings.length === before) {
+      const published = pieces;
+      await clock.advanceAsync(1000);
+      // Hashing and signing take time that this clock does not know.
+      await until("a piece", () => pieces > published);
+    }
+    gapsMs.push(clock.monotonic() - atMs);
+    assert(!/fault/.test(broadcast.status().message ?? ""));
+  }
+  for (let n = 2; n < gapsMs.length; n++) assert(gapsMs[n]! > gapsMs[n - 1]! * 1.5, gapsMs.join());
+  over = true;
+  const closing = broadcast.close();
+  await clock.advanceAsync(10_000);
+  await closing;
 });

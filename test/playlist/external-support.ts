@@ -122,7 +122,7 @@ export interface TestItem {
 export async function withLists(
   clock: Clock,
   body: (lists: TestLists) => Promise<void>,
-  options: { stateDir?: string } = {},
+  options: { stateDir?: string; beforeOpen?: () => void } = {},
 ): Promise<void> {
   const ports = await loadPorts();
   const logged: string[] = [];
@@ -141,14 +141,16 @@ export async function withLists(
     log,
     sealer: loadSecretBox(ports.files, stateDir),
     random: () => 0,
-    open: (url, { credentials, headers, ...more }, signal) =>
-      guardedOpen(ports, url, {
+    open: (url, { credentials, headers, ...more }, signal) => {
+      options.beforeOpen?.();
+      return guardedOpen(ports, url, {
         ...more,
         headers: {
           ...headers,
           ...(credentials ? { authorization: basicAuthorization(credentials.login, credentials.password) } : {}),
         },
-      }, signal),
+      }, signal);
+    },
   });
   const playlist = new Playlist(store, clock);
   try {

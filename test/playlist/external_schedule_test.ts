@@ -55,6 +55,32 @@ test("the schedule updates by the interval, backs off after failures, and ignore
   });
 });
 
+test("an update that a fault of the engine ends says so, is logged with its stack, and is tried again", async () => {
+  const clock = new FakeClock();
+  let opened = 0;
+  const beforeOpen = () => {
+    if (opened++ === 0) throw new TypeError("object null is not iterable");
+  };
+  await withLists(clock, async ({ lists, items, store, logged }) => {
+    server.behaviour.text = listOf(["One", "http://h/1"]);
+    const id = await lists.addExternal(added({ updateInterval: 600 }), false);
+    const db = await store.open();
+    /** Updates the list when its time has come. */
+    const next = async (what: string, look: () => Promise<boolean>) => {
+      await until("the next timer", async () => {
+        const { next_update } = await db.selectFrom("external_playlists").select("next_update").where("id", "=", id)
+          .executeTakeFirstOrThrow();
+        return clock.nextTimerMs === next_update * 1000 - clock.now() && clock.pendingTimers === 1;
+      });
+      await clock.advanceAsync(clock.nextTimerMs!);
+      await until(what, look);
+    };
+    await next("the failure", async () => (await lists.external.get(id))[0]!.lastError === "internal error");
+    assertMatch(logged.join("\n"), /error an external playlist was not updated .*TypeError: object null.*"stack":/);
+    await next("the next try", async () => (await items()).has("One"));
+  }, { beforeOpen });
+});
+
 test("an engine that starts again takes up the schedule", async () => {
   const directory = await temporaryDirectory();
   try {

@@ -22,12 +22,15 @@ function search(fields: Record<string, string> = {}, first = "M-SEARCH * HTTP/1.
 const address = (host: string, more: Partial<InterfaceAddress> = {}): InterfaceAddress => {
   return { name: "eth0", host, prefixLength: 24, family: 4, loopback: false, ...more };
 };
-const log: Logger = { log: () => {}, child: () => log };
 
 /** A machine in local networks, and what its sockets send. */
 class Machine {
   readonly clock = new FakeClock();
-  readonly log = log;
+  readonly logged: string[] = [];
+  readonly log: Logger = {
+    log: (level, message, fields) => void this.logged.push(`${level} ${message} ${JSON.stringify(fields)}`),
+    child: () => this.log,
+  };
   networks = [address("127.0.0.1", { loopback: true }), address("192.168.7.5"), address("fe80::1", { family: 6 })];
   readonly network = { interfaces: () => this.networks, resolve: (host: string) => Promise.resolve([host]) };
   readonly bound: UdpBindOptions[] = [];
@@ -104,6 +107,25 @@ test("SsdpAnnouncer advertises the device in each local network, again after a w
   await announcer.close();
   assertEquals(machine.sent.map(({ text }) => /\r\nNT: (.*)\r\nNTS: ssdp:byebye\r\n/.exec(text)![1]), targets);
   assertEquals([machine.open.size, machine.clock.pendingTimers], [0, 0]);
+});
+
+test("SsdpAnnouncer announces the device a minute after a fault of the engine, which is logged with its stack", async () => {
+  const machine = new Machine();
+  const { network } = machine;
+  const broken = () => {
+    throw new TypeError("object null is not iterable");
+  };
+  Object.assign(machine, { network: { ...network, interfaces: broken } });
+  const announcer = new SsdpAnnouncer(machine, DEVICE);
+  await rest();
+  assertMatch(machine.logged.join(), /^error a fault of the engine.*TypeError: object null.*"stack":/);
+  assertEquals(machine.sent, []);
+  Object.assign(network, { interfaces: () => machine.networks });
+  Object.assign(machine.network, network);
+  await machine.clock.advanceAsync(60_000);
+  await rest();
+  assertEquals(machine.sent.length, 3);
+  await announcer.close();
 });
 
 test("SsdpAnnouncer answers searches of its network within their time, and not more than it can bear", async () => {

@@ -1,5 +1,6 @@
 /** A broadcaster: turns its input into signed pieces for a swarm, and continues after a restart. */
 import { deadline, withSignal } from "../../bytes/deadline.ts";
+import { faultFields } from "../../bytes/guarded-clock.ts";
 import { MillraceError } from "../../errors.ts";
 import type { Digest, FilePort, Logger, Timer } from "../../ports.ts";
 import { contentId } from "../../metainfo/content-id.ts";
@@ -173,19 +174,29 @@ class RunningBroadcast implements Broadcast {
     this.#rate = new RateWatch(this.metainfo.bytesPerS, (message) => parts.log.log("warn", message));
     this.#timer = this.#saveViewersLater();
     this.done = this.#run();
-    this.done.catch((error) => parts.log.log("error", "a broadcast failed", { error: String(error) }));
+    this.done.catch((error) => {
+      const fields = error instanceof MillraceError ? { error: error.message } : faultFields(error);
+      parts.log.log("error", "a broadcast failed", fields);
+    });
   }
 
   status(): BroadcastStatus {
     const swarm = this.#lease.swarm.status();
     return {
       ...swarm,
-      message: swarm.message ?? this.#rate.trouble,
+      message: this.#waiting ?? swarm.message ?? this.#rate.trouble,
       inputBytesPerSecond: this.#publisher.bytesPerS,
       headSeq: this.#headSeq,
       droppedBytes: this.#publisher.droppedBytes,
       lost: this.#lost,
     };
+  }
+
+  /** Why viewers wait, while a fault of the engine has ended the swarm and it is too early to join again. */
+  get #waiting(): string | null {
+    if (!this.#lease.swarm.ending.aborted || this.#closing !== null) return null;
+    const inMs = Math.max(0, this.#rejoinedMs + this.#rejoinAfterMs - this.#parts.clock.monotonic());
+    return `a fault of the engine ended its swarm; it joins again in ${Math.ceil(inMs / 1000)} s`;
   }
 
   close(): Promise<void> {

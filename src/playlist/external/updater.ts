@@ -2,6 +2,7 @@
 import { clearStage, match, stage, type Staged } from "./stage.ts";
 import { applyEntries, markVanished } from "./apply.ts";
 import type { Store } from "../../database/store.ts";
+import { faultFields } from "../../bytes/guarded-clock.ts";
 import { deadline } from "../../bytes/deadline.ts";
 import { withoutCredentials } from "../../bytes/url-credentials.ts";
 import { MillraceError } from "../../errors.ts";
@@ -216,8 +217,10 @@ export class ExternalUpdater {
 
   async #failed(row: ExternalRow, error: unknown): Promise<void> {
     const { store, log, random } = this.#parts;
-    const told = error instanceof MillraceError ? error.message.slice(0, MAX_ERROR_CHARS) : "internal error";
-    log.log("warn", "an external playlist was not updated", { id: row.id, error: told });
+    const isFault = !(error instanceof MillraceError);
+    const told = isFault ? "internal error" : error.message.slice(0, MAX_ERROR_CHARS);
+    const fields = isFault ? faultFields(error) : { error: told };
+    log.log(isFault ? "error" : "warn", "an external playlist was not updated", { id: row.id, ...fields });
     try {
       const db = await store.open();
       const failures = row.failures + 1;

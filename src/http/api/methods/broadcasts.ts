@@ -28,6 +28,7 @@ const BROADCAST = z.object({
   lost_packets: z.int().nullable().describe(
     "Packets that did not arrive so far: of RTP, or for udp:// transport packets, at least; null for other sources",
   ),
+  message: z.string().nullable().describe("What else the user should know now"),
   ended: z.boolean(),
   error: z.string().nullable(),
   members: z.array(MEMBER),
@@ -50,6 +51,7 @@ function broadcastJson(figures: BroadcastFigures): z.input<typeof BROADCAST> {
     head: status.headSeq,
     lost: status.lost,
     lost_packets: figures.lostPackets,
+    message: status.message,
     ended: figures.hasEnded,
     error: figures.error,
     members: figures.members.map(memberJson) as z.input<typeof MEMBER>[],
