@@ -8,6 +8,7 @@ import { MillraceError } from "../errors.ts";
 import { startOne } from "../playback/failover.ts";
 import { tsBody } from "../playback/output.ts";
 import { escapeXml } from "../bytes/xml.ts";
+import type { LineupEntry } from "../playlist/channel.ts";
 import { channelResponse, playbackOf } from "./channel.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { playbackFailure } from "./errors.ts";
@@ -49,14 +50,24 @@ export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   );
   // A scan finds the channels of the lineup.
   app.post("/lineup.post", (c) => c.body(null, 200));
+  // The newest lineup as JSON: many may ask, and writing thousands of channels takes milliseconds.
+  let written: { entries: readonly LineupEntry[]; base: string; bytes: Uint8Array } | null = null;
   app.get("/lineup.json", async (c) => {
     const base = c.get("caller").ownUrl;
-    const lineup = await parts.api.channels.lineup();
-    return c.json(lineup.map(({ number, title }) => ({
-      GuideNumber: number,
-      GuideName: title,
-      URL: `${base}/auto/v${number}`,
-    })));
+    const entries = await parts.api.channels.lineup();
+    if (written?.entries !== entries || written.base !== base) {
+      const lineup = entries.map(({ number, title }) => ({
+        GuideNumber: number,
+        GuideName: title,
+        URL: `${base}/auto/v${number}`,
+      }));
+      written = { entries, base, bytes: new TextEncoder().encode(JSON.stringify(lineup)) };
+    }
+    const { bytes } = written;
+    return c.body(ReadableStream.from([bytes]), 200, {
+      "content-type": "application/json",
+      "content-length": String(bytes.length),
+    });
   });
   app.get("/device.xml", async (c) =>
     c.body(deviceDescription(c.get("caller").ownUrl, await deviceId(parts)), 200, {
