@@ -57,6 +57,7 @@ export function report({ busy, idle, tally, log }: Outcome): string {
     ...rows,
     "",
     `done: ${deeds.join(", ")}; ${(tally.bytes / 1e6).toFixed(0)} MB read`,
+    `samples in which the engine gave no figures: ${busy.filter(({ sessions }) => Number.isNaN(sessions)).length}`,
     `failed: ${failures.length === 0 ? "none" : ""}`,
     ...failures,
     `logged errors: ${complaints.length}`,

@@ -41,6 +41,7 @@ test("report() takes slopes from the second half alone, and shows unknown figure
     atS: i * 5,
     // The first half grows quickly, the second by 36 an hour.
     rssMib: i < 20 ? i * 10 : 200 + (i - 20) * 5 / 100,
+    sessions: i < 2 ? NaN : 2,
   }));
   const tally = { done: new Map([["page", 3]]), failed: new Map([["page: 503", 2]]), bytes: 5e6 };
   const text = report({ busy, idle: [{ ...QUIET, descriptors: 31 }], tally, log: "" });
@@ -49,4 +50,5 @@ test("report() takes slopes from the second half alone, and shows unknown figure
   assertEquals(row("descriptors").slice(1), ["30.0", "30.0", "30.0", "30.0", "31.0", "+0.0 ± 0.0 |"]);
   assertEquals(row("cache directory, MiB").at(-1), "? |");
   assert(text.includes("2 × page: 503"));
+  assert(text.includes("gave no figures: 2\n"));
 });
