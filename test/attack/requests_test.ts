@@ -1,4 +1,4 @@
-/** Many machines of the local network that ask at the same moment. */
+/** Many machines of the local network that ask at the same moment; README.md has the figures. */
 import { once } from "node:events";
 import net from "node:net";
 import process from "node:process";
