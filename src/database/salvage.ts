@@ -135,8 +135,8 @@ async function save(
 }
 
 /**
- * A column under a name of our own, with text as its bytes: the native library ends the process (0.9.30: a panic) when a
- * name or a text is no UTF-8. No release wrote bytes; they become text that makes no sense.
+ * A column under a name of our own, with text as its bytes: damaged text need not be text. No release wrote bytes; they
+ * become text that makes no sense.
  */
 function rawColumn(name: string): RawBuilder<unknown> {
   const column = sql.ref(name);

@@ -260,7 +260,7 @@ async function prepareFile(files: FilePort, path: string): Promise<void> {
 
 /** Only reads, so that a damaged or foreign database stays unchanged. */
 async function requireSound(db: Kysely<Schema>): Promise<void> {
-  // Not its words: they may hold names that are no UTF-8, at which the native library ends the process.
+  // Not its words: they hold names out of the damaged file.
   const { rows } = await sql<{ isSound: number }>`SELECT quick_check = 'ok' AS "isSound" FROM pragma_quick_check(1)`
     .execute(db);
   if (rows[0]?.isSound !== 1) throw new MillraceError("corrupt", "the database is damaged");
