@@ -58,6 +58,7 @@ async function* receive(
       const filling = queue.filled(signal).then(() => true);
       if (await within(clock, SILENT_AFTER_MS, filling, signal) === null) {
         const rest = order?.flush(clock.monotonic()) ?? [];
+        if (order !== null) losses.lost(order.lostPackets);
         if (rest.length > 0) yield { kind: "data", bytes: concatBytes(rest) };
         yield { kind: "lost", reason: `no datagram came to ${describeSource(spec)} for ${SILENT_AFTER_MS / 1000} s` };
         losses.cut();
@@ -67,7 +68,6 @@ async function* receive(
       yield* order === null
         ? plain(queue.takeAll(), losses)
         : ordered(queue.takeAll(), order, clock.monotonic(), losses);
-      if (order !== null) losses.lost(order.lostPackets);
       if (overflowed) {
         overflowed = false;
         losses.cut();
@@ -112,6 +112,8 @@ function* ordered(
     parts.push(...payloads);
   }
   losses.strange(strange);
+  // Before the data: who takes it may leave.
+  losses.lost(order.lostPackets);
   if (parts.length > 0) yield { kind: "data", bytes: concatBytes(parts) };
 }
 
