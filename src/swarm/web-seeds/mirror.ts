@@ -103,7 +103,7 @@ export class Mirror {
     this.isBarred ||= this.#badPieces.size >= MAX_BAD_PIECES || this.offer(-Infinity).have.count === 0;
   }
 
-  /** The pieces that it can be asked for now, and until when that holds, monotonic ms. */
+  /** The pieces that may be asked of it at this moment, and until when that holds, monotonic ms. */
   offer(nowMs: number): { have: Bitfield; untilMs: number } {
     const { files, pieceCount } = this.#metainfo;
     const have = Bitfield.allSet(pieceCount);
