@@ -1,8 +1,8 @@
 /** A transport stream in UDP datagrams, plain or in RTP, sent to one or to a group. */
 import { concatBytes } from "../bytes/hex.ts";
 import { ContinuityWatch } from "../bytes/ts/continuity.ts";
-import { areWholePackets } from "../bytes/ts/packet.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
+import { DatagramPackets } from "./datagram-packets.ts";
 import { within } from "./input.ts";
 import { inPackets } from "./packets.ts";
 import type { SourcePorts } from "./ports.ts";
@@ -54,22 +54,26 @@ async function* receive(
       if (!queue.push(data)) overflowed = true;
     });
     const order = spec.kind === "rtp" ? new RtpOrder() : null;
+    const joined = new DatagramPackets();
     for (;;) {
       const filling = queue.filled(signal).then(() => true);
       if (await within(clock, SILENT_AFTER_MS, filling, signal) === null) {
         const rest = order?.flush(clock.monotonic()) ?? [];
         if (order !== null) losses.lost(order.lostPackets);
-        if (rest.length > 0) yield { kind: "data", bytes: concatBytes(rest) };
+        const bytes = packetsOf(rest, joined, losses);
+        if (bytes.length > 0) yield { kind: "data", bytes };
         yield { kind: "lost", reason: `no datagram came to ${describeSource(spec)} for ${SILENT_AFTER_MS / 1000} s` };
+        joined.reset();
         losses.cut();
         // One listener for all waits: a new wait every few seconds would leave something of each with the signal.
         await filling;
       }
       yield* order === null
-        ? plain(queue.takeAll(), losses)
-        : ordered(queue.takeAll(), order, clock.monotonic(), losses);
+        ? plain(queue.takeAll(), joined, losses)
+        : ordered(queue.takeAll(), order, joined, clock.monotonic(), losses);
       if (overflowed) {
         overflowed = false;
+        joined.reset();
         losses.cut();
         log.log("warn", "datagrams came faster than they could be published");
         yield { kind: "lost", reason: "datagrams came faster than they could be published" };
@@ -80,11 +84,21 @@ async function* receive(
   }
 }
 
-function* plain(datagrams: readonly Uint8Array[], losses: LossReport): Generator<LiveInputEvent, void> {
-  const good = datagrams.filter(areWholePackets);
-  losses.strange(datagrams.length - good.length);
-  if (good.length === 0) return;
-  const bytes = concatBytes(good);
+/** The whole packets that `payloads` complete; those that are no transport stream are counted as strange. */
+function packetsOf(payloads: readonly Uint8Array[], joined: DatagramPackets, losses: LossReport): Uint8Array {
+  const packets = payloads.map((payload) => joined.push(payload));
+  const good = packets.filter((bytes) => bytes !== null);
+  losses.strange(packets.length - good.length);
+  return concatBytes(good);
+}
+
+function* plain(
+  datagrams: readonly Uint8Array[],
+  joined: DatagramPackets,
+  losses: LossReport,
+): Generator<LiveInputEvent, void> {
+  const bytes = packetsOf(datagrams, joined, losses);
+  if (bytes.length === 0) return;
   losses.passed(bytes);
   yield { kind: "data", bytes };
 }
@@ -92,6 +106,7 @@ function* plain(datagrams: readonly Uint8Array[], losses: LossReport): Generator
 function* ordered(
   datagrams: readonly Uint8Array[],
   order: RtpOrder,
+  joined: DatagramPackets,
   nowMs: number,
   losses: LossReport,
 ): Generator<LiveInputEvent, void> {
@@ -105,8 +120,10 @@ function* ordered(
     }
     const { payloads, isCut } = order.push(packet, nowMs);
     if (isCut) {
-      if (parts.length > 0) yield { kind: "data", bytes: concatBytes(parts) };
+      const bytes = packetsOf(parts, joined, losses);
+      if (bytes.length > 0) yield { kind: "data", bytes };
       parts = [];
+      joined.reset();
       yield { kind: "lost", reason: "the RTP sender began again" };
     }
     parts.push(...payloads);
@@ -114,7 +131,8 @@ function* ordered(
   losses.strange(strange);
   // Before the data: who takes it may leave.
   losses.lost(order.lostPackets);
-  if (parts.length > 0) yield { kind: "data", bytes: concatBytes(parts) };
+  const bytes = packetsOf(parts, joined, losses);
+  if (bytes.length > 0) yield { kind: "data", bytes };
 }
 
 /** Reports losses, now and then. A lost datagram is no cut: decoders see it by the continuity counters. */

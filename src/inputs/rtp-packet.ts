@@ -1,5 +1,5 @@
 /** RTP packets (RFC 3550, 5.1) that carry a transport stream (RFC 2250, 2). */
-import { areWholePackets } from "../bytes/ts/packet.ts";
+import { firstPacketIn } from "./datagram-packets.ts";
 
 /** What the receiver needs of a packet. */
 export interface RtpPacket {
@@ -7,14 +7,19 @@ export interface RtpPacket {
   readonly sequence: number;
   /** Synchronization source: who sends. */
   readonly ssrc: number;
-  /** Whole transport packets; a view of the datagram. */
+  /** Part of a transport stream, cut anywhere; a view of the datagram. */
   readonly payload: Uint8Array;
 }
 
 const VERSION = 2;
 const FIXED_BYTES = 12;
+/** The payload type of transport streams (RFC 3551, 6). */
+const MP2T = 33;
 
-/** Reads a datagram; null for anything but RTP with a transport stream. The payload type is ignored: it may be 33 or any dynamic one. */
+/**
+ * Reads a datagram; null for anything but RTP with a transport stream. Other payload types may carry one, too, if its
+ * packets can be seen.
+ */
 export function readRtp(datagram: Uint8Array): RtpPacket | null {
   if (datagram.length < FIXED_BYTES || datagram[0]! >> 6 !== VERSION) return null;
   const view = new DataView(datagram.buffer, datagram.byteOffset, datagram.byteLength);
@@ -29,6 +34,8 @@ export function readRtp(datagram: Uint8Array): RtpPacket | null {
     if (padding === 0) return null;
     end -= padding;
   }
+  if (end <= start) return null;
   const payload = datagram.subarray(start, end);
-  return areWholePackets(payload) ? { sequence: view.getUint16(2), ssrc: view.getUint32(8), payload } : null;
+  const isStream = firstPacketIn(payload) !== null || (datagram[1]! & 0x7f) === MP2T;
+  return isStream ? { sequence: view.getUint16(2), ssrc: view.getUint32(8), payload } : null;
 }

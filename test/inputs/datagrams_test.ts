@@ -95,6 +95,23 @@ test("a udp:// source receives datagrams, and releases its port", async () => {
   again!.close();
 });
 
+test("udp:// and rtp:// sources join a stream that its sender cut every 1472 bytes", async () => {
+  const parts = Array.from({ length: Math.ceil(CLIP.length / 1472) }, (_, i) => CLIP.slice(i * 1472, (i + 1) * 1472));
+  for (const kind of ["udp", "rtp"]) {
+    const ports = await sourcePorts();
+    const sent = kind === "udp" ? parts : parts.map((part, i) => rtp(part, i));
+    const heard = await listen(
+      ports,
+      `${kind}://127.0.0.1:1234`,
+      (to) => send(ports, to, sent),
+      (_, bytes) => bytes >= CLIP.length,
+    );
+    assertEquals(losses(heard), []);
+    assertEquals(dataOf(heard), CLIP);
+    assertEquals(ports.lines, []);
+  }
+});
+
 test("a udp:// source counts and reports transport packets that are missing, and the stream continues", async () => {
   const ports = await sourcePorts();
   const heard = await listen(

@@ -4,17 +4,20 @@ import { HELD_MS, HELD_PACKETS, RtpOrder } from "../../src/inputs/rtp-order.ts";
 import { readRtp, type RtpPacket } from "../../src/inputs/rtp-packet.ts";
 import { seededBelow } from "../support/random.ts";
 
-const PAYLOAD = new Uint8Array(188 * 7).fill(0x47);
+const PAYLOAD = new Uint8Array(188 * 7).map((_, i) => i % 188 === 0 ? 0x47 : 0x40);
 
-function rtp(sequence: number, options: { first?: number; csrc?: number; extension?: number; padding?: number } = {}) {
-  const { csrc = 0, padding = 0 } = options;
+function rtp(
+  sequence: number,
+  options: { first?: number; type?: number; csrc?: number; extension?: number; padding?: number } = {},
+) {
+  const { csrc = 0, padding = 0, type = 33 } = options;
   const extension = options.extension === undefined
     ? []
     : [0xbe, 0xde, 0, options.extension, ...Array(4 * options.extension)];
   const first = options.first ?? (0x80 | csrc | (extension.length > 0 ? 0x10 : 0) | (padding > 0 ? 0x20 : 0));
   const head = [
     first,
-    33,
+    type,
     sequence >> 8,
     sequence & 255,
     0,
@@ -54,10 +57,19 @@ test("readRtp() returns null for anything but RTP with a transport stream", () =
     ["an extension beyond the end", rtp(1, { extension: 1 }).map((byte, i) => i === 14 ? 255 : byte)],
     ["more padding than payload", rtp(1).subarray(0, 200).map((byte, i) => i === 0 ? 0xa0 : i === 199 ? 255 : byte)],
     ["padding of nothing", rtp(1, { first: 0xa0 }).map((byte, i, all) => i === all.length - 1 ? 0 : byte)],
-    ["half a packet", rtp(1).subarray(0, 100)],
-    ["other media", rtp(1).map((byte, i) => i === 12 ? 0 : byte)],
+    ["part of a packet under a type that says nothing", rtp(1, { type: 96 }).subarray(50, 150).fill(0x80, 0, 1)],
+    ["other media", rtp(1, { type: 96 }).map((byte, i) => i === 12 ? 0 : byte)],
+    ["a stream's own type around nothing", rtp(1).subarray(0, 12)],
   ];
   for (const [name, datagram] of table) assertEquals(readRtp(datagram), null, name);
+});
+
+test("readRtp() takes a stream that is cut anywhere, by its packets or its type", () => {
+  for (const type of [33, 96]) {
+    const packet = readRtp(Uint8Array.from([...rtp(1, { type }).subarray(0, 12), ...PAYLOAD.subarray(100)]));
+    assertEquals(packet?.payload, PAYLOAD.subarray(100), String(type));
+  }
+  assertEquals(readRtp(rtp(1).subarray(0, 100))?.payload, PAYLOAD.subarray(0, 88));
 });
 
 test("readRtp() survives every kind of datagram", () => {
@@ -73,7 +85,7 @@ test("readRtp() survives every kind of datagram", () => {
     }
     const packet = readRtp(datagram);
     if (packet === null) continue;
-    assert(packet.payload.length > 0 && packet.payload.length % 188 === 0 && packet.payload[0] === 0x47);
+    assert(packet.payload.length > 0 && packet.payload.length <= datagram.length - 12);
     assert(packet.sequence >= 0 && packet.sequence < 65536);
   }
 });
