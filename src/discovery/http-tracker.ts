@@ -19,6 +19,19 @@ const MAX_ANSWER_BYTES = 1 << 20;
 /** Peers in the dictionary form: 3 levels, 7 values each. */
 const LIMITS: MessageLimits = { maxBytes: MAX_ANSWER_BYTES, maxDepth: 8, maxValues: 50_000 };
 
+/** How much of a page is read for its text, and how much of that is shown: enough for a script's warning or a title. */
+const MAX_READ_BYTES = 1024;
+const MAX_SHOWN_CHARS = 80;
+
+/** UTF-8's, which editors put before a script. */
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
+
+/** Tab, line feed, carriage return, space. */
+const BLANKS = new Set([0x09, 0x0a, 0x0d, 0x20]);
+
+/** What a bencoded dictionary or list begins with. */
+const CONTAINERS = new Set([0x64, 0x6c]);
+
 /** Bounded because a `tracker id` is sent back in every later URL. */
 const MAX_TRACKER_ID_BYTES = 256;
 
@@ -80,9 +93,30 @@ function peers6Of(value: unknown): ListedPeers {
   return parsePeers(value);
 }
 
+/**
+ * The dictionary of a reply. Skips a byte order mark and blank lines before it, as scripts of trackers send them. Throws
+ * `protocol_violation` or `too_large`.
+ */
+function decodeReply(body: Uint8Array): BencodeDictionary {
+  const hasMark = BYTE_ORDER_MARK.every((byte, index) => body[index] === byte);
+  const rest = body.subarray(hasMark ? BYTE_ORDER_MARK.length : 0);
+  const start = rest.findIndex((byte) => !BLANKS.has(byte));
+  const reply = start < 0 ? new Uint8Array() : rest.subarray(start);
+  if (!CONTAINERS.has(reply[0]!)) throw notBencoded(reply);
+  return decodeMessage(reply, LIMITS);
+}
+
+/** Repeats what was sent instead of a reply: a page or a script's warning says what is wrong with the tracker. */
+function notBencoded(reply: Uint8Array): MillraceError {
+  const text = shortText(reply.subarray(0, MAX_READ_BYTES), MAX_READ_BYTES)!.replaceAll(/<[^<>]{0,200}>/g, " ");
+  const shown = text.replaceAll(/\s+/g, " ").trim().slice(0, MAX_SHOWN_CHARS);
+  const found = shown === "" ? "it is empty" : `it begins with "${shown}"`;
+  return new MillraceError("protocol_violation", `the tracker's answer is not bencoded: ${found}`);
+}
+
 /** Reads the bencoded reply. Throws `tracker` with the failure reason, `protocol_violation` or `too_large`. */
 export function parseHttpAnswer(body: Uint8Array): AnnounceAnswer {
-  const answer = decodeMessage(body, LIMITS);
+  const answer = decodeReply(body);
   const failure = shortText(answer["failure reason"]);
   if (failure !== null) throw trackerFailure(failure || "refused without a reason", retryDelay(answer));
   const lists = [parsePeers(answer["peers"]), peers6Of(answer["peers6"])];
@@ -109,8 +143,12 @@ export async function announceHttp(
   const limit = deadline(context.clock, TIMEOUT_MS, signal, () => {
     return new MillraceError("timeout", `no answer within ${TIMEOUT_MS / 1000} s`);
   });
+  let keepsFields = true;
+  const onRedirect = (url: URL) => {
+    keepsFields = url.search.includes("info_hash=");
+  };
   try {
-    const request = { headers: { "user-agent": context.userAgent }, signal: limit.signal, isLenient: true };
+    const request = { headers: { "user-agent": context.userAgent }, signal: limit.signal, isLenient: true, onRedirect };
     // Called without a receiver, as the platform's own fetch requires.
     const response = await fetchRedirected(context, announceUrl(tracker, announce), request, "tracker");
     const body = await readBody(response, limit.signal);
@@ -118,11 +156,17 @@ export async function announceHttp(
     return parseHttpAnswer(body);
   } catch (error) {
     if (limit.signal.aborted) throw abortError(limit.signal);
-    if (error instanceof MillraceError) throw error;
+    if (error instanceof MillraceError) throw keepsFields ? error : afterRedirect(error);
     throw new MillraceError("connection_failed", `cannot reach the tracker: ${reasonOf(error)}`, { cause: error });
   } finally {
     limit.cancel();
   }
+}
+
+/** Other clients do not add the fields again either: the new address may be a page of another kind. */
+function afterRedirect({ code, message, detail }: MillraceError): MillraceError {
+  const text = `${message} (the tracker redirected the announce to an address without its fields)`;
+  return new MillraceError(code, text, detail === undefined ? {} : { detail });
 }
 
 function reasonOf(error: unknown): string {
@@ -142,7 +186,7 @@ function statusError(status: number, body: Uint8Array): MillraceError {
 
 function isWhole(body: Uint8Array): boolean {
   try {
-    decodeMessage(body, LIMITS);
+    decodeReply(body);
     return true;
   } catch {
     return false;

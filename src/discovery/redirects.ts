@@ -27,6 +27,8 @@ export interface RedirectedRequest {
   readonly signal: AbortSignal;
   /** As `HttpClientRequest.isLenient`. */
   readonly isLenient?: boolean;
+  /** Called with the address of each redirect before it is followed. */
+  readonly onRedirect?: (url: URL) => void;
 }
 
 /**
@@ -39,7 +41,7 @@ export interface RedirectedRequest {
 export async function fetchRedirected(
   { fetch, publicFetch }: TorrentFetches,
   start: string,
-  { headers, signal, isLenient = false }: RedirectedRequest,
+  { headers, signal, isLenient = false, onRedirect }: RedirectedRequest,
   code: ErrorCode,
 ): Promise<Response> {
   let url = withoutCredentials(start);
@@ -66,5 +68,6 @@ export async function fetchRedirected(
     }
     authorization = authorizationOf(next) ?? (next.origin === origin ? authorization : null);
     url = withoutCredentials(next.href);
+    onRedirect?.(next);
   }
 }

@@ -160,7 +160,9 @@ export class TrackerSet {
     const name = publicName(url);
     const announce = this.#context.createAnnouncer(url, () => this.#known.get(url)!);
     if (announce !== null) return [{ name, announce }];
-    const lastError = "not a supported tracker address (http, https, udp)";
+    const lastError = /^wss?:/i.test(url)
+      ? "this tracker is for web browsers alone (WebSocket); only http, https and udp trackers are asked"
+      : "not a supported tracker address (http, https, udp)";
     this.#ignored.push({ kind: "tracker", name, peers: 0, seeders: null, lastError, nextAnnounceMs: null });
     return [];
   }

@@ -135,6 +135,17 @@ const failures: readonly [name: string, code: string, text: string, reply: (resp
   ["a redirect to another scheme", "tracker", "not an HTTP address", (response) => {
     response.writeHead(302, { location: "file:///etc/passwd" }).end();
   }],
+  ["a script's warning before the bencoding", "protocol_violation", 'begins with "Notice : x d8:', (response) => {
+    response.end(`<br />\n<b>Notice</b>: x\n${String.fromCharCode(...ok)}`);
+  }],
+  ["an empty failure reason beside peers", "tracker", "refused without a reason", (response) => {
+    response.end(encodeBencode({ "failure reason": "", peers: compact("10.0.0.1:6881") }));
+  }],
+  ["a redirect to an address without the announce's fields", "tracker", "redirected the announce", (response) => {
+    const isMoved = response.req.url!.startsWith("/moved");
+    if (!isMoved) response.writeHead(302, { location: "/moved/announce?passkey=a" });
+    response.end(isMoved ? encodeBencode({ "failure reason": "no info_hash" }) : "");
+  }],
   ["a dropped connection", "connection_failed", "", (response) => void response.destroy()],
 ];
 for (const [name, code, text, reply] of failures) {
@@ -155,6 +166,13 @@ test("announceHttp() reads answers that break HTTP's grammar", async () => {
       void socket!.end(new Uint8Array([...new TextEncoder().encode(head), ...ok]))
     );
     assertEquals(answer.peers, [{ host: "10.0.0.1", port: 6881 }], head);
+  }
+});
+
+test("parseHttpAnswer() skips a byte order mark and blank lines before the answer, and all that follows it", () => {
+  for (const [before, after] of [["\r\n", ""], ["\ufeff\n ", "\n"], ["", "<!-- end -->"]] as const) {
+    const body = new Uint8Array([...new TextEncoder().encode(before), ...ok, ...new TextEncoder().encode(after)]);
+    assertEquals(parseHttpAnswer(body).peers.length, 1);
   }
 });
 
