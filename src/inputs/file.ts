@@ -93,7 +93,12 @@ export async function openFile(
   if (looked === null) return null;
   return {
     events: (signal) =>
-      paced(inPackets(loop(ports, path, looked.passes, options.once, signal)), clock, REAL_TIME, signal),
+      paced(
+        inPackets(loop(ports, path, looked.passes, options.once, signal)),
+        clock,
+        { ...REAL_TIME, bytesPerS: looked.bytesPerS },
+        signal,
+      ),
     bytesPerS: looked.bytesPerS,
   };
 }

@@ -1,17 +1,14 @@
 /** Lets a transport stream go no faster than its own clock: for files, pipes and servers that deliver all at once. */
 import { PACKET_BYTES, pcrAt, pidOf, unusable } from "../bytes/ts/packet.ts";
-import { readPcr, stepBetween } from "../bytes/ts/stamps.ts";
+import { PcrSteps } from "../bytes/ts/pcr-steps.ts";
+import { readPcr } from "../bytes/ts/stamps.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
 import type { Clock } from "../ports.ts";
 import { sleep } from "../bytes/deadline.ts";
 import { FatalSourceError } from "./retry.ts";
 
-/** PCRs are 100 ms apart at most (ISO/IEC 13818-1, 2.7.2), in practice seldom 500; a longer step is a jump, ms. */
-const MAX_STEP_MS = 2000;
 /** A stream later than this, ms, does not catch up: it was held up, and its clock starts again. */
 const MAX_LATE_MS = 2000;
-/** PCRs of other PIDs in a row after which the one followed is gone: a program map has changed. */
-const LOST_PID_PCRS = 64;
 /** Shortest wait, ms: below it timers are no more exact than no wait. */
 const MIN_WAIT_MS = 2;
 
@@ -31,43 +28,87 @@ export interface Pace {
   rate(): number;
   /** Whether nothing but the PCR holds the data back, so that a stream without one cannot be sent. */
   readonly needsClock: boolean;
+  /** Mean rate, bytes/s: stands in for a PCR that is missing for long or tells nothing. Default: not known. */
+  readonly bytesPerS?: number | null;
 }
 
 /** A stream has a PCR by then, bytes: more than a tenth of a second of any that is broadcast. */
 const CLOCK_WITHIN_BYTES = 4 * 1024 * 1024;
+/** Its clock has moved by then, bytes: ten seconds at 25 Mb/s, as between two slides. */
+const MOVES_WITHIN_BYTES = 32 * 1024 * 1024;
+/** The same where the mean rate is known, s of it, and at least `CLOCK_WITHIN_BYTES`: a still picture may be that large. */
+const MOVES_WITHIN_S = 10;
+/** Data that is looked at together where no PCR divides it, bytes. */
+const UNTIMED_STEP_BYTES = 64 * 1024;
 
-/** Says when a PCR is due. Follows one PID. */
+/** Says when a PCR is due. Follows one PID, whose jumps are reported to it. */
 export class PcrClock {
   readonly #clock: Clock;
   readonly #pace: Pace;
-  #pid = -1;
-  #foreign = 0;
-  #last: number | null = null;
+  readonly #steps = new PcrSteps();
   /** Monotonic time at which the last PCR was due; before the first, so long ago that this is due at once. */
   #dueMs = -Infinity;
+  /** Bytes since the clock last moved. */
+  #bytes = 0;
+  /** A PCR has come. */
+  #hasBegun = false;
 
   constructor(clock: Clock, pace: Pace) {
     this.#clock = clock;
     this.#pace = pace;
   }
 
-  /** The stream jumped: the next PCR is due at once if it is the first, else where the last one was. */
+  /**
+   * The next PCR does not continue the last one: it is due at once if it is the first, else after the time of the bytes
+   * between them if that is known.
+   */
   jump(): void {
-    this.#last = null;
+    this.#steps.cut();
+    this.#dueMs += this.#takeMs(this.#bytes);
+    this.#bytes = 0;
   }
 
   /** How long the packet with this PCR (90 kHz, 33 bits) is to wait, ms; 0 for one that is due. */
   waitMs(pid: number, pcr: number): number {
-    if (pid !== this.#pid) {
-      if (this.#pid >= 0 && ++this.#foreign < LOST_PID_PCRS) return 0;
-      this.#pid = pid;
-      this.#last = null;
+    const step = this.#steps.next(pid, pcr);
+    if (step === null) return 0;
+    this.#hasBegun = true;
+    if (step.ticks > 0) {
+      this.#dueMs += step.ticks / 90 / this.#pace.rate();
+      this.#bytes = 0;
     }
-    this.#foreign = 0;
+    return this.#untilDue();
+  }
+
+  /**
+   * How long the data after `bytes` more without a PCR is to wait, ms. Throws `bad_media` if nothing says how fast it is
+   * to be sent.
+   */
+  untimedMs(bytes: number): number {
+    const { bytesPerS = null, needsClock } = this.#pace;
+    this.#bytes += bytes;
+    if (this.#bytes <= this.#mostUntimed(bytesPerS)) return 0;
+    if (bytesPerS === null) {
+      if (!needsClock) return 0;
+      throw new FatalSourceError("bad_media", "the stream has no clock (PCR), so that its speed is not known");
+    }
+    this.#dueMs += this.#takeMs(bytes);
+    return this.#untilDue();
+  }
+
+  #mostUntimed(bytesPerS: number | null): number {
+    if (!this.#hasBegun) return CLOCK_WITHIN_BYTES;
+    return bytesPerS === null ? MOVES_WITHIN_BYTES : Math.max(CLOCK_WITHIN_BYTES, bytesPerS * MOVES_WITHIN_S);
+  }
+
+  /** Time in which `bytes` are sent at the mean rate, ms; 0 if it is not known. */
+  #takeMs(bytes: number): number {
+    const { bytesPerS = null, rate } = this.#pace;
+    return bytesPerS === null ? 0 : bytes / bytesPerS * 1000 / rate();
+  }
+
+  #untilDue(): number {
     const nowMs = this.#clock.monotonic();
-    const stepMs = this.#last === null ? 0 : stepBetween(this.#last, pcr) / 90;
-    this.#last = pcr;
-    if (stepMs > 0 && stepMs <= MAX_STEP_MS) this.#dueMs += stepMs / this.#pace.rate();
     if (nowMs - this.#dueMs > MAX_LATE_MS) this.#dueMs = nowMs;
     const waitMs = this.#dueMs - this.#pace.leadMs - nowMs;
     return waitMs < MIN_WAIT_MS ? 0 : waitMs;
@@ -75,7 +116,7 @@ export class PcrClock {
 }
 
 /**
- * `events`, whose data are whole packets: each PCR leaves no earlier than it is due, together with the packets after
+ * `events` as `inPackets` cuts them, where the clock jumps, too: each PCR leaves no earlier than it is due, together with the packets after
  * it.
  */
 export async function* paced(
@@ -85,7 +126,6 @@ export async function* paced(
   signal: AbortSignal,
 ): AsyncGenerator<LiveInputEvent, void> {
   const pcrs = new PcrClock(clock, pace);
-  let clocklessBytes = 0;
   for await (const event of events) {
     if (event.kind === "lost") {
       pcrs.jump();
@@ -93,21 +133,22 @@ export async function* paced(
       continue;
     }
     const packets = event.bytes;
-    clocklessBytes += packets.length;
     let from = 0;
+    let untimed = 0;
     for (let at = 0; at < packets.length; at += PACKET_BYTES) {
       const place = unusable(packets, at) ? -1 : pcrAt(packets, at);
-      if (place < 0) continue;
-      clocklessBytes = 0;
-      const waitMs = pcrs.waitMs(pidOf(packets, at), readPcr(packets, place));
+      let waitMs = 0;
+      if (place >= 0 || at - untimed >= UNTIMED_STEP_BYTES) {
+        waitMs = pcrs.untimedMs(at - untimed);
+        untimed = at;
+      }
+      if (place >= 0) waitMs = pcrs.waitMs(pidOf(packets, at), readPcr(packets, place));
       if (waitMs === 0) continue;
       if (at > from) yield { kind: "data", bytes: packets.subarray(from, at) };
       from = at;
       await sleep(clock, waitMs, signal);
     }
-    if (pace.needsClock && clocklessBytes > CLOCK_WITHIN_BYTES) {
-      throw new FatalSourceError("bad_media", "the stream has no clock (PCR), so that its speed is not known");
-    }
+    pcrs.untimedMs(packets.length - untimed);
     if (from < packets.length) yield { kind: "data", bytes: packets.subarray(from) };
   }
 }

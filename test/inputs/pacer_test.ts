@@ -16,10 +16,14 @@ const EXACT: Pace = { leadMs: 0, rate: () => 1, needsClock: true };
 const NEVER = new AbortController().signal;
 
 /** The waits caused by a series of PCRs, in ms, if each wait is observed. */
-function waits(pcrsMs: readonly number[], pace = EXACT, delaysMs: readonly number[] = []): number[] {
+function waits(pcrsMs: readonly (number | "jump")[], pace = EXACT, delaysMs: readonly number[] = []): number[] {
   const clock = new FakeClock();
   const pcrs = new PcrClock(clock, pace);
-  return pcrsMs.map((ms, i) => {
+  return pcrsMs.flatMap((ms, i) => {
+    if (ms === "jump") {
+      pcrs.jump();
+      return [];
+    }
     clock.advance(delaysMs[i] ?? 0);
     const waitMs = pcrs.waitMs(0x100, wrap33(ms * 90));
     clock.advance(waitMs);
@@ -46,7 +50,28 @@ test("PcrClock.waitMs() takes time that has passed off, and does not catch up wi
 });
 
 test("PcrClock.waitMs() continues from its position when the clock jumps", () => {
-  assertEquals(waits([0, 40, 900_000, 900_040, 5, 45]), [0, 40, 0, 40, 0, 40]);
+  assertEquals(waits([0, 40, "jump", 900_000, 900_040, "jump", 5, 45]), [0, 40, 0, 40, 0, 40]);
+});
+
+test("PcrClock.waitMs() takes steps as long as those of slides for time, and gives a jump the time of its bytes", () => {
+  assertEquals(waits([0, 4000, 9000, 13_000, 13_040, 28_040]), [0, 4000, 5000, 4000, 40, 15_000]);
+  const pcrs = new PcrClock(new FakeClock(), { ...EXACT, bytesPerS: 10_000 });
+  assertEquals([pcrs.waitMs(0x100, 0), pcrs.untimedMs(50_000)], [0, 0]);
+  pcrs.jump();
+  assertEquals(pcrs.waitMs(0x100, 90_000 * 500), 5000);
+});
+
+test("PcrClock.untimedMs() goes by the mean rate when the clock stands still", () => {
+  const clock = new FakeClock();
+  const pcrs = new PcrClock(clock, { ...EXACT, bytesPerS: 1024 * 1024 });
+  const MIB = 1024 * 1024;
+  let passedMs = 0;
+  for (let i = 0; i < 40; i++) {
+    const waitMs = pcrs.untimedMs(MIB) || pcrs.waitMs(0x100, 777);
+    passedMs += waitMs;
+    clock.advance(waitMs);
+  }
+  assertEquals(passedMs, 30_000);
 });
 
 test("PcrClock.waitMs() lets a lead pass, and runs at the rate", () => {
@@ -99,7 +124,16 @@ test("inPackets() cuts where the clock steps back or far ahead, and where bytes 
     for (let i = 0; i < 4; i++) writePcr(bytes, i * PACKET_BYTES + 6, (fromMs + 100 * i) * 90);
     return bytes;
   };
-  const all = [part(0), part(9000), part(60_000), part(5000), part(WRAP_MS - 200), new Uint8Array(500), part(300_000)];
+  const all = [
+    part(0),
+    part(1900),
+    part(9000),
+    part(60_000),
+    part(5000),
+    part(WRAP_MS - 200),
+    new Uint8Array(500),
+    part(300_000),
+  ];
   const told: (number | string)[] = [];
   for await (const event of inPackets(events(concatBytes(all)))) {
     const last = told.length - 1;
@@ -109,6 +143,8 @@ test("inPackets() cuts where the clock steps back or far ahead, and where bytes 
   }
   assertEquals(told, [
     8,
+    "the clock of the stream jumped by 6.8 s",
+    4,
     "the clock of the stream jumped by 50.7 s",
     4,
     "the clock of the stream jumped by -55.3 s",
@@ -137,6 +173,27 @@ test("paced() ends its wait when the signal fires", async () => {
   const next = waiting.next();
   control.abort();
   await assertRejects(() => next, MillraceError);
+});
+
+test("paced() sends slides in their time, whatever their distance", async () => {
+  for (const everyMs of [5000, 15_000, 70_000]) {
+    const clock = new FakeClock();
+    const pace = { ...EXACT, bytesPerS: PACKET_BYTES * 1000 / everyMs };
+    const run = (async () => {
+      for await (const _ of paced(inPackets(events(stream(5, everyMs))), clock, pace, NEVER));
+      return clock.monotonic();
+    })();
+    await clock.advanceAsync(1_000_000);
+    assertEquals(await run, 4 * everyMs, `${everyMs} ms`);
+  }
+});
+
+test("inPackets() does not cut a stream whose clock is as seldom as its pictures", async () => {
+  for (const [everyMs, cuts] of [[1500, 0], [5000, 0], [15_000, 1]] as const) {
+    const kinds: string[] = [];
+    for await (const { kind } of inPackets(events(stream(20, everyMs)))) kinds.push(kind);
+    assertEquals(kinds.filter((kind) => kind === "lost").length, cuts, `${everyMs} ms`);
+  }
 });
 
 test("paced() refuses a file without a clock before it floods anybody", async () => {

@@ -2,6 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import { probeBitrate } from "../../src/live/broadcast/bitrate-probe.ts";
+import { writePcr } from "../../src/bytes/ts/stamps.ts";
 import type { LiveInputEvent } from "../../src/live/broadcast/input.ts";
 import { clip } from "../support/fixtures.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -39,6 +40,20 @@ test("probeBitrate() goes by the time of arrival where the stream has no clock",
   const clock = new FakeClock();
   const chunks = Array.from({ length: 100 }, () => new Uint8Array(10_240));
   assertEquals((await probeBitrate(arriving(clock, chunks, 100), clock, NEVER)).bytesPerS, 102_400);
+});
+
+test("probeBitrate() goes by arrival where the clock tells nothing: too seldom, or standing still", async () => {
+  for (const everyPackets of [1, 2000]) {
+    const clock = new FakeClock();
+    const bytes = new Uint8Array(188 * 6000).fill(0xff);
+    for (let i = 0; i < 6000; i++) {
+      const hasPcr = i % everyPackets === 0;
+      bytes.set(hasPcr ? [0x47, 1, 0, 0x30, 7, 0x10, 0, 0, 0, 0, 0x7e, 0] : [0x47, 1, 0, 0x10], i * 188);
+      if (hasPcr && everyPackets > 1) writePcr(bytes, i * 188 + 6, i / everyPackets * 15 * 90_000);
+    }
+    const { bytesPerS } = await probeBitrate(arriving(clock, chunked(bytes, 9400), 50), clock, NEVER);
+    assert(Math.abs(bytesPerS / 188_000 - 1) < 0.02, `${bytesPerS} with a PCR per ${everyPackets} packets`);
+  }
 });
 
 test("probeBitrate() takes no stand-still at the start for the stream, and waits for a second of it", async () => {

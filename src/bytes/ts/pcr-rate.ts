@@ -1,16 +1,13 @@
 /** Finds the bitrate of a transport stream by its own clock, however unevenly its bytes arrive. */
 import { PACKET_BYTES, pcrAt, pidOf, unusable } from "./packet.ts";
-import { readPcr, stepBetween } from "./stamps.ts";
+import { PcrSteps } from "./pcr-steps.ts";
+import { readPcr } from "./stamps.ts";
 import { TsResync } from "./resync.ts";
 
-/** PCRs are at most 0.1 s apart (ISO/IEC 13818-1, 2.7.2); a longer step, or a backward one, is a cut. */
-const MAX_STEP_90K = 90_000;
-
-/** Follows the first PID with a PCR. */
+/** Measures by the steps of the PCR; jumps are left out. */
 export class PcrRate {
   readonly #resync = new TsResync();
-  #pid = -1;
-  #last: number | null = null;
+  readonly #steps = new PcrSteps();
   #bytes = 0;
   #lastAt = 0;
   #span90k = 0;
@@ -29,12 +26,7 @@ export class PcrRate {
   /** The next bytes do not continue the earlier ones. */
   cut(): void {
     this.#resync.reset();
-    this.#last = null;
-  }
-
-  /** The stream has a clock. */
-  get hasClock(): boolean {
-    return this.#pid >= 0;
+    this.#steps.cut();
   }
 
   /** Stream measured so far, ms. */
@@ -48,14 +40,12 @@ export class PcrRate {
   }
 
   #pcr(pid: number, pcr: number): void {
-    if (this.#pid < 0) this.#pid = pid;
-    if (pid !== this.#pid) return;
-    const step = this.#last === null ? 0 : stepBetween(this.#last, pcr);
-    if (step > 0 && step <= MAX_STEP_90K) {
-      this.#span90k += step;
+    const step = this.#steps.next(pid, pcr);
+    if (step === null) return;
+    if (step.ticks > 0 && !step.isJump) {
+      this.#span90k += step.ticks;
       this.#spanBytes += this.#bytes - this.#lastAt;
     }
-    this.#last = pcr;
     this.#lastAt = this.#bytes;
   }
 }

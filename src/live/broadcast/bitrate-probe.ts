@@ -13,7 +13,7 @@ import { PcrRate } from "../../bytes/ts/pcr-rate.ts";
 const PROBE_MS = 3000;
 /** Shortest stretch of a stream that is measured, ms. The result is part of the id for good. */
 const LEAST_STREAM_MS = 1000;
-/** A stream without a clock counts as standing still when nothing has come for longer than this, ms. */
+/** A stream without a usable clock counts as standing still when nothing has come for longer than this, ms. */
 const STANDSTILL_MS = 500;
 /** Most bytes kept while measuring: as much as the fastest broadcast sends in that time. */
 const MAX_PROBE_BYTES = MAX_LIVE_BYTES_PER_S * PROBE_MS / 1000;
@@ -68,8 +68,9 @@ export async function probeBitrate(
     else flowedMs += Math.min(STANDSTILL_MS, nowMs - lastMs);
     lastMs = nowMs;
     if (byClock.spanMs >= PROBE_MS || bytes >= MAX_PROBE_BYTES) break;
-    const streamMs = byClock.hasClock ? byClock.spanMs : flowedMs;
-    if (nowMs - startMs >= PROBE_MS && streamMs >= LEAST_STREAM_MS) break;
+    // A clock that has not told a second by then tells nothing; the time of arrival stands in for it.
+    const isFlowing = flowedMs >= PROBE_MS || (byClock.spanMs === 0 && flowedMs >= LEAST_STREAM_MS);
+    if (nowMs - startMs >= PROBE_MS && (byClock.spanMs >= LEAST_STREAM_MS || isFlowing)) break;
   }
   const byTime = flowedMs === 0 ? bytes : (bytes - firstBytes) / flowedMs * 1000;
   const rate = byClock.spanMs >= LEAST_STREAM_MS ? byClock.bytesPerS : byTime;
