@@ -16,6 +16,8 @@ export interface FaultCounts {
   readonly late: number;
   /** Presented after the end of the file. */
   readonly beyondEnd: number;
+  /** Frames of silence in place of sound that could not be decoded. */
+  readonly silenced: number;
 }
 
 /** What a muxer has seen in one slot. */
@@ -49,7 +51,7 @@ const FREE_PER_MILLE = 2;
 const FREE_LATE_PER_MILLE = 100;
 
 /** No fault. */
-export const NO_FAULTS: FaultCounts = { dropped: 0, repeated: 0, ranBack: 0, late: 0, beyondEnd: 0 };
+export const NO_FAULTS: FaultCounts = { dropped: 0, repeated: 0, ranBack: 0, late: 0, beyondEnd: 0, silenced: 0 };
 
 /**
  * Adds up the faults of all readings of one layout. Slots are read many times and in any order, and are the same each
@@ -81,6 +83,7 @@ export class FaultLedger {
       sum.ranBack += tally.ranBack;
       sum.late += tally.late;
       sum.beyondEnd += tally.beyondEnd;
+      sum.silenced += tally.silenced;
       const before = this.#slots.get(slot - 1);
       if (before !== undefined) sum.repeated += repeatedUnits(before, tally);
     }
@@ -113,6 +116,7 @@ const TEXTS: Readonly<Record<keyof FaultCounts, string>> = {
   ranBack: "had times that run back",
   late: "came late",
   beyondEnd: "were after the end",
+  silenced: "are silence, because ffmpeg could not decode the sound",
 };
 
 /** How many access units of `tally` lie in the time of the slot before, assuming that they are evenly spread. */

@@ -42,6 +42,8 @@ export interface RunSample {
   readonly keyframe: boolean;
   /** The access unit as the container stores it (length-prefixed NAL units, raw AAC …), compression undone. */
   readonly data: Uint8Array;
+  /** It is silence in place of sound that could not be decoded. Default false. */
+  readonly isSilence?: boolean;
 }
 
 /** A run whose access units become known while it is read. */

@@ -185,7 +185,7 @@ export interface Presentation {
   readonly warnings: readonly string[];
   /** Memory that its index takes, bytes, roughly. */
   readonly indexBytes: number;
-  /** Faults in everything muxed so far, by any session; null if nothing is muxed (MPEG TS files). */
+  /** Faults in everything muxed so far, by any session; null if nothing is made (MPEG TS files as they are). */
   readonly faults: FaultLedger | null;
   readonly ts: TsLayout;
   /**

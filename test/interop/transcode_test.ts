@@ -51,6 +51,7 @@ const CASES: readonly Beeping[] = [
     audio: ["-c:a", "pcm_s16le", "-movflags", "+frag_keyframe+empty_moov+default_base_moof+global_sidx"],
     rate: 48000,
   },
+  { name: "tta.mkv", audio: ["-c:a", "tta"], rate: 48000 },
   { name: "vorbis.mkv", audio: ["-c:a", "libvorbis"], rate: 44100 },
   { name: "dts.mkv", audio: ["-c:a", "dca", "-strict", "-2", "-b:a", "768k"], rate: 48000 },
   {

@@ -2,7 +2,9 @@
  * Makes frames on the grid of a file's timeline: frame k covers the samples from 1024 k (1536 k) on at 48 kHz, whichever piece
  * of the file is converted first. All converted sound is made here; what differs is where its input comes from.
  */
+import { hasCode } from "../../errors.ts";
 import { ac3Frames, adtsFrames } from "./made-frames.ts";
+import { writeMatroska } from "./matroska-audio.ts";
 import { type AudioEncoder, type AudioTarget, type EncodeJob, MADE_RATE, type MadeChannels, TARGETS } from "./types.ts";
 
 /** The encoder looks three frames ahead: the sound of a job must go on for this many frames after the last one wanted. */
@@ -72,4 +74,60 @@ export async function makeFrames(encoder: AudioEncoder, job: FrameJob, signal: A
   const made = target === "aac" ? adtsFrames(output) : ac3Frames(output, meanFrameBytes(target, channels));
   // The encoder's first frame only primes the decoder.
   return made.slice(from - first + 1, to - first + 1);
+}
+
+/** Frames that an encoder writes of silence before one of them is taken: the first ones differ. */
+const SETTLING_FRAMES = 6;
+
+/** One frame of silence as `encoder` makes it. Rejects as `encoder`. */
+async function silentFrame(
+  encoder: AudioEncoder,
+  { target, channels, bitsPerSecond }: Pick<FrameJob, "target" | "channels" | "bitsPerSecond">,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const frames = 2 * SETTLING_FRAMES;
+  const pcm = new Uint8Array(frames * TARGETS[target].frameSamples * channels * 2);
+  const audio = { codecId: "A_PCM/INT/LIT", codecPrivate: null, sampleRate: MADE_RATE, channels, bitDepth: 16 };
+  const made = await makeFrames(encoder, {
+    container: "matroska",
+    target,
+    channels,
+    bitsPerSecond,
+    from: 0,
+    to: frames,
+    earliest: 0,
+    maxFrames: frames,
+    input: (origin90k) => writeMatroska(audio, [{ time90k: -origin90k, data: pcm }]),
+  }, signal);
+  return made[Math.min(SETTLING_FRAMES, made.length - 1)] ?? new Uint8Array(0);
+}
+
+/** The frames of a job, none missing. */
+export interface WholeFrames {
+  readonly frames: readonly Uint8Array[];
+  /** How many of them, at the end, are silence because the encoder made none. */
+  readonly silent: number;
+}
+
+/**
+ * As `makeFrames`, with silence in place of what is missing: damaged sound must not end the film around it. With
+ * `mayEndEarly`, where `to` is an estimate, frames that lack after others are no damage and are not made up. Rejects only if
+ * the encoder itself fails.
+ */
+export async function makeWholeFrames(
+  encoder: AudioEncoder,
+  job: FrameJob,
+  mayEndEarly: boolean,
+  signal: AbortSignal,
+): Promise<WholeFrames> {
+  let made: readonly Uint8Array[] = [];
+  try {
+    made = await makeFrames(encoder, job, signal);
+  } catch (error) {
+    if (!hasCode(error, "bad_media") && !hasCode(error, "too_large")) throw error;
+  }
+  const missing = job.to - job.from - made.length;
+  if (missing <= 0 || (mayEndEarly && made.length > 0)) return { frames: made, silent: 0 };
+  const silence = await silentFrame(encoder, job, signal);
+  return { frames: [...made, ...Array.from({ length: missing }, () => silence)], silent: missing };
 }

@@ -10,6 +10,8 @@ export interface MatroskaAudio {
   readonly channels: number;
   /** Bits per sample of PCM; null for other codecs. */
   readonly bitDepth: number | null;
+  /** Length of the whole track, ms, where the decoder needs it. Default: not written. */
+  readonly durationMs?: number;
 }
 
 /** A packet with its time, ticks of 90 kHz ≥ 0. */
@@ -32,12 +34,17 @@ const CODEC_IDS: Readonly<Partial<Record<Track["codec"], string>>> = {
   truehd: "A_TRUEHD",
 };
 
-/** Describes `track` of a file of `container` in Matroska's terms; null when that is not possible. */
-export function matroskaAudio(track: Track, container: string): MatroskaAudio | null {
+/** Describes `track` of a file of `container` that lasts `fileMs` (null: unknown) in Matroska's terms; null when that is not possible. */
+export function matroskaAudio(track: Track, container: string, fileMs: number | null = null): MatroskaAudio | null {
   const { sampleRate, channels, codecPrivate, codecId } = track;
   const numbers = { sampleRate: sampleRate ?? 48000, channels: channels ?? 2, bitDepth: track.bitDepth ?? null };
   // The index reader appends problems of a track to its codec id in parentheses; such tracks are refused.
-  if (container === "matroska") return /^A_[\w/.-]+$/.test(codecId) ? { codecId, codecPrivate, ...numbers } : null;
+  if (container === "matroska") {
+    if (!/^A_[\w/.-]+$/.test(codecId)) return null;
+    // The length says how many samples the last frame of True Audio has: it is not decoded otherwise.
+    const length = codecId === "A_TTA1" && fileMs !== null ? { durationMs: fileMs } : {};
+    return { codecId, codecPrivate, ...numbers, ...length };
+  }
   // The MP4 reader already provides the decoder's data in Matroska's form.
   if (track.codec === "opus" && codecPrivate !== null) return { codecId: "A_OPUS", codecPrivate, ...numbers };
   if (track.codec === "flac" || track.codec === "vorbis") {
@@ -103,13 +110,15 @@ export function writeMatroska(audio: MatroskaAudio, packets: readonly TimedPacke
     element([0xe1], concatBytes(sound)),
   ];
   if (audio.codecPrivate !== null) entry.push(element([0x63, 0xa2], audio.codecPrivate));
+  const info = [unsigned([0x2a, 0xd7, 0xb1], SCALE_NS)];
+  if (audio.durationMs !== undefined) info.push(real([0x44, 0x89], audio.durationMs * 1e6 / SCALE_NS));
   const parts: Uint8Array[] = [
     element(
       [0x1a, 0x45, 0xdf, 0xa3],
       concatBytes([text([0x42, 0x82], "matroska"), unsigned([0x42, 0x87], 4), unsigned([0x42, 0x85], 2)]),
     ),
     new Uint8Array([0x18, 0x53, 0x80, 0x67, ...UNKNOWN_SIZE]),
-    element([0x15, 0x49, 0xa9, 0x66], unsigned([0x2a, 0xd7, 0xb1], SCALE_NS)),
+    element([0x15, 0x49, 0xa9, 0x66], concatBytes(info)),
     element([0x16, 0x54, 0xae, 0x6b], element([0xae], concatBytes(entry))),
   ];
   for (const { time90k, data } of packets) {

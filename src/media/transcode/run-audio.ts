@@ -1,7 +1,7 @@
 /** Makes the AAC or AC-3 of one run of one track: always the same frames, whichever run is made first. */
 import type { ByteSource } from "../../bytes/source.ts";
 import type { StreamedTimeline } from "../timeline.ts";
-import { frameTicks, LOOKAHEAD_FRAMES, makeFrames, PREROLL_FRAMES, REACH_90K } from "./frame-job.ts";
+import { frameTicks, LOOKAHEAD_FRAMES, makeWholeFrames, PREROLL_FRAMES, REACH_90K } from "./frame-job.ts";
 import { Kept } from "./kept.ts";
 import { type MatroskaAudio, opusPreSkip, type TimedPacket, writeMatroska } from "./matroska-audio.ts";
 import { type AudioEncoder, type AudioTarget, MADE_RATE, type MadeChannels, TARGETS } from "./types.ts";
@@ -12,6 +12,8 @@ const MAX_INPUT_BYTES = 24 * 1024 * 1024;
 const MAX_INPUT_PACKETS = 50_000;
 /** Times further than this from an even spacing are not just rounded, 90 kHz: 3 ms. */
 const MAX_ROUNDING_90K = 270;
+/** A packet longer than this may be cut short at the end of the file, 90 kHz (0.25 s): those of True Audio last 1 s. */
+const LONG_PACKET_90K = 22_500;
 /** Fewest packets from which an even spacing is inferred. */
 const LEAST_EVEN_PACKETS = 8;
 
@@ -19,6 +21,8 @@ const LEAST_EVEN_PACKETS = 8;
 export interface MadeFrame {
   readonly pts90k: number;
   readonly data: Uint8Array;
+  /** Silence in place of sound that could not be decoded. */
+  readonly isSilence: boolean;
 }
 
 /** The last packets of a run. */
@@ -69,6 +73,20 @@ export class RunAudio {
     return frames;
   }
 
+  /**
+   * Whether the encoder can decode the track, as the first of the first `runs` runs that have sound show. True if none of
+   * them has.
+   */
+  async isDecodable(runs: number, source: ByteSource, signal: AbortSignal): Promise<boolean> {
+    let hasSound = false;
+    for (let run = 0; run < Math.min(runs, this.#parts.timeline.runs.length); run++) {
+      const frames = await this.framesOf(run, source, signal);
+      if (frames.some(({ isSilence }) => !isSilence)) return true;
+      hasSound ||= frames.length > 0;
+    }
+    return !hasSound;
+  }
+
   async #packetsOf(run: number, source: ByteSource, signal: AbortSignal): Promise<TimedPacket[]> {
     const { timeline, track } = this.#parts;
     const packets: TimedPacket[] = [];
@@ -106,7 +124,10 @@ export class RunAudio {
     const last = own.at(-1)!.time90k;
     const isLast = run === timeline.runs.length - 1;
     const lastDuration = own.length > 1 ? last - own.at(-2)!.time90k : 0;
-    const end = Math.ceil((isLast ? last + lastDuration : last - lookahead90k) / frame90k);
+    const { startPts90k, durationPts90k } = timeline.runs[run]!;
+    // Where packets are long, the last one is rarely full.
+    const most90k = lastDuration > LONG_PACKET_90K ? startPts90k + durationPts90k : Infinity;
+    const end = Math.ceil((isLast ? Math.min(last + lastDuration, most90k) : last - lookahead90k) / frame90k);
     const start = Math.max(
       0,
       end - maxFrames(run),
@@ -115,23 +136,29 @@ export class RunAudio {
         : Math.ceil((before.lastTime90k - lookahead90k) / frame90k),
     );
     if (start >= end) return [];
-    const made = await makeFrames(encoder, {
-      container: "matroska",
-      target,
-      channels,
-      bitsPerSecond: TARGETS[target].bitsPerSecond[channels],
-      from: start,
-      to: end,
-      earliest: before.lastTime90k === null ? start : 0,
-      maxFrames: maxFrames(run),
-      input: (origin90k) =>
-        writeMatroska(
-          audio,
-          packets.filter(({ time90k }) => time90k >= origin90k)
-            .map(({ time90k, data }) => ({ time90k: time90k - origin90k, data })),
-        ),
-    }, signal);
-    return made.map((data, i) => ({ pts90k: (start + i) * frame90k, data: data.slice() }));
+    const { frames, silent } = await makeWholeFrames(
+      encoder,
+      {
+        container: "matroska",
+        target,
+        channels,
+        bitsPerSecond: TARGETS[target].bitsPerSecond[channels],
+        from: start,
+        to: end,
+        earliest: before.lastTime90k === null ? start : 0,
+        maxFrames: maxFrames(run),
+        input: (origin90k) =>
+          writeMatroska(
+            audio,
+            packets.filter(({ time90k }) => time90k >= origin90k)
+              .map(({ time90k, data }) => ({ time90k: time90k - origin90k, data })),
+          ),
+      },
+      isLast,
+      signal,
+    );
+    const heard = frames.length - silent;
+    return frames.map((data, i) => ({ pts90k: (start + i) * frame90k, data: data.slice(), isSilence: i >= heard }));
   }
 }
 

@@ -13,6 +13,8 @@ import type { AudioEncoder, AudioTarget } from "./types.ts";
 const NAMES: Readonly<Record<AudioTarget, string>> = { aac: "AAC", ac3: "AC-3" };
 /** The sound in a run's bytes may lie outside the run's time by this much: containers interleave within a second. */
 const INTERLEAVE_90K = 90_000;
+/** Runs from whose sound a trial learns whether ffmpeg decodes a rare codec: the beginning alone may be damaged. */
+const TRIAL_RUNS = 3;
 /** Sound-only runs begin this much earlier, because each run's frames end before its last packet does. */
 const AUDIO_LEAD_90K = 18_000;
 
@@ -23,7 +25,7 @@ const AUDIO_LEAD_90K = 18_000;
 export async function transcodeIndex(
   index: MediaIndex,
   options: OpenOptions,
-  work: Pick<IndexWork, "spend">,
+  work: IndexWork,
 ): Promise<MediaIndex> {
   const { transcode, audioEncoder, audioTarget = "aac" } = options;
   if (!transcode || index.hasMadeSound) return index;
@@ -42,44 +44,64 @@ export async function transcodeIndex(
   const timeline = index.timeline.kind === "streamed"
     ? index.timeline
     : await runsOfTables(index.tracks, index.timeline, index.sourceBytes, work);
-  const tracks = index.tracks.map((track, i) => chosen.includes(i) ? madeTrack(track, audioTarget) : track);
+  const makers = makersOf(index, timeline, chosen, audioEncoder, audioTarget);
+  const warnings = [...index.warnings];
+  for (const [i, maker] of makers) {
+    const { id, codecId } = index.tracks[i]!;
+    if (isFamiliar(index.tracks[i]!) || await maker.isDecodable(TRIAL_RUNS, work, options.signal)) continue;
+    makers.delete(i);
+    warnings.push(`audio track ${id} is not converted to ${NAMES[audioTarget]}: ffmpeg cannot decode ${codecId}`);
+  }
+  if (makers.size === 0) return { ...index, warnings };
+  const tracks = index.tracks.map((track, i) => makers.has(i) ? madeTrack(track, audioTarget) : track);
   const hasVideo = tracks.some((track) => track.kind === "video" && elementaryFormat(track) !== null);
   return {
     ...index,
+    warnings,
     tracks,
-    timeline: withSound(index, timeline, chosen, {
-      isSoundOnly: !hasVideo,
-      encoder: audioEncoder,
-      target: audioTarget,
-    }),
+    timeline: withSound(index, timeline, makers, { isSoundOnly: !hasVideo, target: audioTarget }),
   };
+}
+
+/** Whether every ffmpeg decodes the codec of `track`, so that no trial is needed. */
+function isFamiliar({ codec, matroskaId }: Track): boolean {
+  return codec !== "other" || matroskaId != null;
 }
 
 function maxFrames(run: StreamedRun, target: AudioTarget): number {
   return Math.min(MAX_RUN_FRAMES, Math.ceil((run.durationPts90k + 2 * INTERLEAVE_90K) / frameTicks(target)) + 16);
 }
 
+/** What makes the sound of each of the `chosen` tracks. */
+function makersOf(
+  index: MediaIndex,
+  timeline: StreamedTimeline,
+  chosen: readonly number[],
+  encoder: AudioEncoder,
+  target: AudioTarget,
+): Map<number, RunAudio> {
+  return new Map(chosen.map((track) => {
+    const audio = matroskaAudio(index.tracks[track]!, index.container, index.durationMs)!;
+    const channels = madeChannels(index.tracks[track]!);
+    const frames = (run: number) => maxFrames(timeline.runs[run]!, target);
+    return [track, new RunAudio({ track, audio, target, channels, timeline, encoder, maxFrames: frames })];
+  }));
+}
+
 interface Making {
   readonly isSoundOnly: boolean;
-  readonly encoder: AudioEncoder;
   readonly target: AudioTarget;
 }
 
 function withSound(
   index: MediaIndex,
   timeline: StreamedTimeline,
-  chosen: readonly number[],
-  { isSoundOnly, encoder, target }: Making,
+  makers: ReadonlyMap<number, RunAudio>,
+  { isSoundOnly, target }: Making,
 ): StreamedTimeline {
-  const makers = new Map(chosen.map((track) => {
-    const audio = matroskaAudio(index.tracks[track]!, index.container)!;
-    const channels = madeChannels(index.tracks[track]!);
-    const frames = (run: number) => maxFrames(timeline.runs[run]!, target);
-    return [track, new RunAudio({ track, audio, target, channels, timeline, encoder, maxFrames: frames })];
-  }));
   const runs = timeline.runs.map((run): StreamedRun => {
     const frames = maxFrames(run, target);
-    const made = chosen.reduce(
+    const made = [...makers.keys()].reduce(
       (sum, track) => sum + foreseenBytes(frames, target, madeChannels(index.tracks[track]!)),
       0,
     );
@@ -97,8 +119,8 @@ function withSound(
       const made: RunSample[] = [];
       for (const [track, maker] of makers) {
         if (!wanted.has(track)) continue;
-        for (const { pts90k, data } of await maker.framesOf(run, source, signal)) {
-          made.push({ track, pts90k, dts90k: pts90k, keyframe: true, data });
+        for (const frame of await maker.framesOf(run, source, signal)) {
+          made.push({ track, dts90k: frame.pts90k, keyframe: true, ...frame });
         }
       }
       made.sort((a, b) => a.dts90k - b.dts90k || a.track - b.track);

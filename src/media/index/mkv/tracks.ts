@@ -162,7 +162,8 @@ export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTra
       height: numbers.height,
       sampleRate: audio ? numbers.rate : null,
       channels: audio ? numbers.channels : null,
-      ...(codec === "pcm" ? { bitDepth: numbers.depth } : {}),
+      // Decoders of PCM and True Audio know it from nowhere else.
+      ...(codec === "pcm" || codecId === "A_TTA1" ? { bitDepth: numbers.depth } : {}),
       ...(numbers.rotation === 0 ? {} : { rotationDegrees: numbers.rotation }),
       ...(dolbyVision === null ? {} : { dolbyVision }),
     },

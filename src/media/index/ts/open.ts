@@ -11,6 +11,7 @@ import { targetDurationS } from "../../hls/plan.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
 import { stepBetween, wrap33 } from "../../../bytes/ts/stamps.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
+import { FaultLedger } from "../../faults.ts";
 import { languagesOf } from "../../language.ts";
 import { changesMap, editMap, type MapEdit } from "../../rewrite-ts/map-edit.ts";
 import { readTs } from "./read-range.ts";
@@ -162,6 +163,7 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
     preferred: languagesOf(options.preferredAudioLanguage),
     aacPids,
   };
+  const faults = new FaultLedger();
   const rewriting: Rewriting = {
     format,
     mapPid,
@@ -174,6 +176,7 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
       origin90k: wrap33((timed?.startPts90k ?? 0) - ORIGIN_SLACK_90K),
       bytesPerSecond,
       encoder,
+      faults,
     }),
   };
   const delivered: Delivered = rewriting.edit === null && rewriting.overlay === null
@@ -209,7 +212,7 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
     warnings: [...warnings, ...program.warnings],
     // Tables of the program and the plan of segments: next to nothing.
     indexBytes: 0,
-    faults: null,
+    faults: encoder === null ? null : faults,
     ts,
     planHls: planned,
     async tsFrom(ms, from, abort) {

@@ -90,11 +90,7 @@ export class StreamedSlot {
   #heldUnits = 0;
   #started = false;
   #overflowed = false;
-  #units = 0;
-  #dropped = 0;
-  #late = 0;
-  #ranBack = 0;
-  #beyondEnd = 0;
+  readonly #counts = { units: 0, dropped: 0, late: 0, ranBack: 0, beyondEnd: 0, silenced: 0 };
 
   /** `lender`: where the bytes of the access units are lent from, until `keep`. Default: they are the muxer's own. */
   constructor(program: Program, options: StreamedSlotOptions, sink: PacketSink, lender: ByteLender | null = null) {
@@ -137,11 +133,12 @@ export class StreamedSlot {
     while (this.#emitNext(false));
   }
 
-  #watch(lane: Lane, { dts90k, pts90k }: RunSample): void {
+  #watch(lane: Lane, { dts90k, pts90k, isSilence }: RunSample): void {
     const { span } = lane;
-    this.#units++;
-    if (span !== null && dts90k <= span.last90k) this.#ranBack++;
-    if (pts90k > (this.#options.fileEnd90k ?? Infinity)) this.#beyondEnd++;
+    this.#counts.units++;
+    if (isSilence) this.#counts.silenced++;
+    if (span !== null && dts90k <= span.last90k) this.#counts.ranBack++;
+    if (pts90k > (this.#options.fileEnd90k ?? Infinity)) this.#counts.beyondEnd++;
     lane.span = {
       first90k: Math.min(span?.first90k ?? Infinity, dts90k),
       last90k: Math.max(span?.last90k ?? -Infinity, dts90k),
@@ -151,8 +148,7 @@ export class StreamedSlot {
 
   /** What the muxer has seen so far. Complete after `finish`. */
   get tally(): SlotTally {
-    const lost = { dropped: this.#dropped, late: this.#late, ranBack: this.#ranBack, beyondEnd: this.#beyondEnd };
-    return { units: this.#units, ...lost, spans: this.#lanes.map(({ span }) => span) };
+    return { ...this.#counts, spans: this.#lanes.map(({ span }) => span) };
   }
 
   /** Keeps the bytes of the waiting access units. Call it before more are read. */
@@ -276,7 +272,7 @@ export class StreamedSlot {
     while (this.#round < this.#rounds && this.#psiTime(this.#round) <= time) this.#putPsi();
     const pcr90k = Math.max(this.#lastPcr90k, sample.dts90k);
     if (sample.dts90k < (stream.carriesPcr ? pcr90k : this.#lastPcr90k) - DECODER_DELAY_90K) {
-      this.#late += sample.frames ?? 1;
+      this.#counts.late += sample.frames ?? 1;
     }
     const maxBytes = lane.packer === null
       ? maxPesBytes(stream, sample.data.length, sample.pts90k - sample.dts90k, sample.keyframe)
@@ -286,7 +282,7 @@ export class StreamedSlot {
     if (this.#overflowed || packets > this.#packetsLeft()) {
       this.#overflowed = true;
       lane.overflow ??= { ...sample, data: sample.data.slice(0, REMNANT_BYTES) };
-      this.#dropped += sample.frames ?? 1;
+      this.#counts.dropped += sample.frames ?? 1;
       return;
     }
     this.#write(index, sample, packets, pcr90k);

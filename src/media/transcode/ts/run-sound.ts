@@ -1,10 +1,16 @@
 /** Makes the AAC of one PID in one run of a transport stream, and puts it into the packets that its sound had. */
-import { hasCode } from "../../../errors.ts";
 import { elementaryFormat } from "../../mux/ts/elementary/carry.ts";
 import { Payload } from "../../mux/ts/payload.ts";
 import { wrap33 } from "../../../bytes/ts/stamps.ts";
 import { aacTrack } from "../choice.ts";
-import { frameTicks, LOOKAHEAD_FRAMES, makeFrames, MAX_RUN_FRAMES, PREROLL_FRAMES, REACH_90K } from "../frame-job.ts";
+import {
+  frameTicks,
+  LOOKAHEAD_FRAMES,
+  makeWholeFrames,
+  MAX_RUN_FRAMES,
+  PREROLL_FRAMES,
+  REACH_90K,
+} from "../frame-job.ts";
 import { type AudioEncoder, MADE_RATE, TARGETS } from "../types.ts";
 import { trackOf } from "../../index/ts/stream-types.ts";
 import { type Filled, fillPackets, type LaidPes, roomOf } from "./fill.ts";
@@ -46,8 +52,6 @@ const RATE_MARGIN = 0.9;
 const MIN_BITS_PER_SECOND = 24_000;
 const NEXT_TRY = 0.7;
 const TRIES = 3;
-/** After this many failed jobs without a success the encoder cannot read this sound at all. */
-const MAX_FAILURES = 3;
 /** Bit rates are multiples of this, bits/s. */
 const BITS_STEP = 8000;
 
@@ -61,14 +65,26 @@ interface Part {
   /** Frame numbers `[from, to)`: frame k covers the 1024 samples from k × 1024 of the file's timeline. */
   readonly from: number;
   readonly to: number;
+  /** The span ends in this run: `to` is an estimate. */
+  readonly isEnd: boolean;
+}
+
+/** The AAC of a run. */
+export interface MadeRun {
+  /** The packets that had sound. */
+  readonly slots: readonly AudioPacket[];
+  /** What takes their place, 188 bytes each. */
+  readonly packets: Uint8Array;
+  /** Frames of AAC in them. */
+  readonly frames: number;
+  /** How many of those are silence in place of sound that could not be decoded. */
+  readonly silent: number;
 }
 
 /** Makes that AAC packet by packet. */
 export class RunSound {
   readonly #parts: RunSoundParts;
   readonly #format;
-  #hasWorked = false;
-  #failures = 0;
 
   constructor(parts: RunSoundParts) {
     this.#parts = parts;
@@ -99,33 +115,35 @@ export class RunSound {
     stretch: AudioStretch,
     place: RunPlace,
     signal: AbortSignal,
-  ): Promise<{ slots: readonly AudioPacket[]; packets: Uint8Array }> {
+  ): Promise<MadeRun> {
     const { packets, units } = stretch;
     const [low, high] = boundsIn(stretch, place);
     // From the first PES that starts in this run to the first of the next run: with whole PES the AAC has all the room the sound had.
     const first = units.find(({ packet }) => packet >= low && packet < high)?.packet;
-    if (first === undefined) return { slots: [], packets: new Uint8Array(0) };
+    if (first === undefined) return { slots: [], packets: new Uint8Array(0), frames: 0, silent: 0 };
     const end = units.find(({ packet }) => packet >= high)?.packet ?? packets.length;
     const slots = packets.slice(first, end);
     const nextCounter = end < packets.length ? packets[end]!.bytes[3]! & 15 : null;
     const parts = partsOf(stretch, low, high);
     const frames = parts.reduce((sum, { from, to }) => sum + to - from, 0);
     let filled: Filled = fillPackets(slots, [], nextCounter);
+    let silent = 0;
     if (frames > 0) {
       let bitsPerSecond = bitRateFor(slots, parts, frames);
       for (let tries = 0; tries < TRIES; tries++) {
         const list: LaidPes[] = [];
+        silent = 0;
         for (const part of parts) {
-          for (const pes of await this.#encode(stretch, part, bitsPerSecond, signal)) {
-            list.push({ ...pes, begin: pes.begin - first, end: pes.end - first });
-          }
+          const made = await this.#encode(stretch, part, bitsPerSecond, signal);
+          silent += made.silent;
+          for (const pes of made.list) list.push({ ...pes, begin: pes.begin - first, end: pes.end - first });
         }
         filled = fillPackets(slots, list, nextCounter);
         if (filled.inTime) break;
         bitsPerSecond = Math.max(MIN_BITS_PER_SECOND, stepDown(bitsPerSecond * NEXT_TRY));
       }
     }
-    return { slots, packets: filled.packets };
+    return { slots, packets: filled.packets, frames, silent };
   }
 
   /** Makes the PES of a part; `begin` and `end` are packet indexes in the stretch. */
@@ -134,11 +152,11 @@ export class RunSound {
     part: Part,
     bitsPerSecond: number,
     signal: AbortSignal,
-  ): Promise<LaidPes[]> {
+  ): Promise<{ list: readonly LaidPes[]; silent: number }> {
     const { encoder, sound, origin90k } = this.#parts;
-    let made: Uint8Array[];
-    try {
-      made = await makeFrames(encoder, {
+    const { frames: made, silent } = await makeWholeFrames(
+      encoder,
+      {
         container: "mpegts",
         target: "aac",
         channels: CHANNELS,
@@ -149,14 +167,10 @@ export class RunSound {
         // What surrounds the part is converted, too: hardly more than a frame per packet.
         maxFrames: part.to - part.from + stretch.packets.length,
         input: (zero90k) => jobInput(sound, stretch, part.span, zero90k),
-      }, signal);
-    } catch (error) {
-      // Damaged sound becomes a gap while the picture goes on. But if no job ever works, the cause is not damage.
-      const isDamage = hasCode(error, "bad_media") || hasCode(error, "too_large");
-      if (isDamage && (this.#hasWorked || ++this.#failures < MAX_FAILURES)) return [];
-      throw error;
-    }
-    this.#hasWorked = true;
+      },
+      part.isEnd,
+      signal,
+    );
     const list: LaidPes[] = [];
     let pending: Uint8Array[] = [];
     let bytes = 0;
@@ -190,7 +204,7 @@ export class RunSound {
       bytes += this.#format.maxBytes(data.length, true);
     }
     flush();
-    return list;
+    return { list, silent };
   }
 }
 
@@ -220,7 +234,7 @@ function partsOf({ packets, units }: AudioStretch, low: number, high: number): P
     if (to <= from) continue;
     left -= to - from;
     const next = units[units.indexOf(inside.at(-1)!) + 1];
-    parts.push({ span, units: inside, end: next?.packet ?? packets.length, from, to });
+    parts.push({ span, units: inside, end: next?.packet ?? packets.length, from, to, isEnd: after === undefined });
     if (parts.length === MAX_SPANS) break;
   }
   return parts;

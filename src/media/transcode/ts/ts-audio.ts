@@ -9,6 +9,7 @@ import type { ProgramMap } from "../../../bytes/ts/psi.ts";
 import { type PacketFormat, readPackets } from "../../../bytes/ts/packet-source.ts";
 import { writeNullPacket } from "../../mux/ts/packets.ts";
 import type { PacketOverlay } from "../../rewrite-ts/rewritten.ts";
+import { type FaultLedger, NO_FAULTS } from "../../faults.ts";
 import { Kept } from "../kept.ts";
 import type { AudioEncoder } from "../types.ts";
 import { type RunPlace, RunSound } from "./run-sound.ts";
@@ -37,6 +38,8 @@ export interface TsAudioParts {
   /** Mean rate of the file; null when unknown. */
   readonly bytesPerSecond: number | null;
   readonly encoder: AudioEncoder;
+  /** Where sound that could not be decoded is counted. */
+  readonly faults: FaultLedger;
 }
 
 /** The replaced packets of one run. If the original sound was large, most of them are null packets. */
@@ -113,13 +116,18 @@ export class TsAudio implements PacketOverlay {
     const stretches = await this.#stretches(place, source, signal);
     const made: RunPackets[] = [];
     let bytes = 64;
+    let units = 0;
+    let silenced = 0;
     for (const [i, sound] of this.#sounds.entries()) {
-      const { slots, packets } = await sound.make(stretches[i]!, place, signal);
+      const { slots, packets, frames, silent } = await sound.make(stretches[i]!, place, signal);
+      units += frames;
+      silenced += silent;
       const kept = compact(slots.map(({ number }) => number), packets);
       made.push(kept);
       bytes += kept.packets.length + slots.length * 12;
     }
     this.#runs.set(run, made, bytes);
+    this.#parts.faults.record(run, { ...NO_FAULTS, units, silenced, spans: [] });
     return made;
   }
 
