@@ -317,4 +317,6 @@ export interface TorrentProgress {
   readonly checking: { readonly done: number; readonly total: number } | null;
   /** `error`: what the tracker answered instead of peers. */
   readonly trackers: readonly { readonly name: string; readonly peers: number; readonly error: string | null }[];
+  /** Fields of its magnet link without a usable address, `tr=…`. */
+  readonly unread: readonly string[];
 }

@@ -10,6 +10,10 @@ const LOOK_EVERY_MS = 1000;
 /** Trackers whose refusals are shown: several tell no more than a few. */
 const MAX_REFUSALS = 2;
 
+/** Fields of a link that are shown, and characters of each: enough to find them in it. */
+const MAX_UNREAD = 3;
+const MAX_UNREAD_CHARS = 60;
+
 /** Properties of `Looking`. */
 export interface LookingProps {
   /** null where only the engine will find it out. */
@@ -41,13 +45,21 @@ export function Looking({ infohash }: LookingProps) {
 }
 
 /** The progress in words. */
-export function progressText({ peers, known_peers, metadata, checking, trackers }: TorrentProgress): string {
+export function progressText({ peers, known_peers, metadata, checking, trackers, unread }: TorrentProgress): string {
   // A wrong passkey or an unregistered torrent is all that a user of a private tracker has to know.
   const refusals = known_peers > 0 ? [] : trackers.filter(({ error }) => error !== null).slice(0, MAX_REFUSALS);
   return [
     text("knownPeers", known_peers, peers),
     ...refusals.map(({ name, error }) => `${name}: ${error}`),
+    ...unread.length === 0 ? [] : [text("unreadFields", fieldsText(unread))],
     ...metadata === null ? [] : [text("gettingMetadata", bytesText(metadata.received), bytesText(metadata.total))],
     ...checking === null ? [] : [text("checkingDisk", checking.done, checking.total)],
   ].join(" · ");
+}
+
+function fieldsText(fields: readonly string[]): string {
+  const shown = fields.slice(0, MAX_UNREAD).map((field) => {
+    return field.length > MAX_UNREAD_CHARS ? `${field.slice(0, MAX_UNREAD_CHARS)}…` : field;
+  });
+  return [...shown, ...fields.length > MAX_UNREAD ? ["…"] : []].join(", ");
 }

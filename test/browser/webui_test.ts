@@ -93,13 +93,16 @@ test("a dropped transport file is opened", async () => {
   assertMatch(await page.locator("h1").textContent() ?? "", /Season/);
 });
 
-test("a dead stream is looked for in words", async () => {
+test("a dead stream is looked for in words, with what of its link is not understood", async () => {
   const dead = "0".repeat(39) + "1";
-  await page.goto(`${served.url}/#/play?q=${encodeURIComponent(`magnet:?xt=urn:btih:${dead}&x.pe=127.0.0.1:1`)}`);
+  const magnet = `magnet:?xt=urn:btih:${dead}&x.pe=127.0.0.1:1&tr=31313131`;
+  await page.goto(`${served.url}/#/play?q=${encodeURIComponent(magnet)}`);
   await page.waitForSelector(".flow");
   assertMatch(await page.locator(".flow").textContent() ?? "", /peers/);
   await page.waitForFunction(() =>
-    /^Peers known: \d+, connected: 0/.test(document.querySelector(".found .note")!.textContent!)
+    /^Peers known: \d+, connected: 0 · Not understood in the link: tr=31313131$/.test(
+      document.querySelector(".found .note")!.textContent!,
+    )
   );
 });
 

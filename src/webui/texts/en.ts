@@ -190,6 +190,7 @@ export const EN = {
   noLag: "up to date",
   uplink: "passes on up to {0}/s",
   knownPeers: "Peers known: {0}, connected: {1}",
+  unreadFields: "Not understood in the link: {0}",
   gettingMetadata: "description: {0} of {1}",
   checkingDisk: "Checking what is on the disk: {0} of {1} pieces",
   playsOn: "On {0}",

@@ -194,6 +194,7 @@ export const ES: Texts = {
   noLag: "al día",
   uplink: "reenvía hasta {0}/s",
   knownPeers: "Pares conocidos: {0}, conectados: {1}",
+  unreadFields: "No se entiende en el enlace: {0}",
   gettingMetadata: "descripción: {0} de {1}",
   checkingDisk: "Comprobando lo que hay en el disco: {0} de {1} piezas",
   playsOn: "En {0}",

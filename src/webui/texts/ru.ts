@@ -193,6 +193,7 @@ export const RU: Texts = {
   noLag: "без отставания",
   uplink: "передаёт до {0}/с",
   knownPeers: "Известно пиров: {0}, подключено: {1}",
+  unreadFields: "Непонятное в ссылке: {0}",
   gettingMetadata: "описание: {0} из {1}",
   checkingDisk: "Проверяем то, что на диске: {0} из {1} частей",
   playsOn: "На {0}",
