@@ -3,9 +3,12 @@
 import { render, useEffect, useState } from "hono/jsx/dom";
 import { BroadcastPage } from "./broadcast-page.tsx";
 import { call, EngineError, useToken } from "./engine.ts";
+import { focusHeading, keepFocus } from "./focus.ts";
+import { Heading } from "./heading.tsx";
 import { LibraryPage } from "./library-page.tsx";
 import { ListsPage } from "./lists-page.tsx";
-import { isListName, nameOf, placeOf, playHash } from "./naming.ts";
+import { isListName, placeOf, playHash } from "./naming.ts";
+import { followAddress, pushAddress, scrollOfEntry } from "./navigation.ts";
 import { PlayPage } from "./play-page.tsx";
 import { listen, type SentCommand, type SentStream } from "./remote.ts";
 import { SentPage } from "./sent-page.tsx";
@@ -18,6 +21,8 @@ const RECEIVE_KEY = "millrace-receives";
 
 function App() {
   const [place, setPlace] = useState(placeOf(location.hash));
+  /** How often the user went somewhere. */
+  const [turn, setTurn] = useState(0);
   const [dropped, setDropped] = useState<File | null>(null);
   const [needsToken, setNeedsToken] = useState(false);
   const [receives, setReceives] = useState(localStorage.getItem(RECEIVE_KEY) === "1");
@@ -35,42 +40,57 @@ function App() {
     }, ending.signal);
     return () => ending.abort();
   }, [receives]);
+  const openFile = (file: File) => {
+    const hash = isListName(file.name) ? "#/library" : "#/play";
+    pushAddress(hash);
+    setPlace(placeOf(hash));
+    setDropped(file);
+    setTurn((before) => before + 1);
+  };
   const receive = () => {
     localStorage.setItem(RECEIVE_KEY, receives ? "0" : "1");
     setReceives(!receives);
   };
   useEffect(() => {
-    const moved = () => {
+    const unfollow = followAddress((isReplaced) => {
       setDropped(null);
-      setSent(null);
       setPlace(placeOf(location.hash));
-    };
+      if (isReplaced) return;
+      setSent(null);
+      setTurn((before) => before + 1);
+    });
     const over = (event: DragEvent) => event.preventDefault();
     const drop = (event: DragEvent) => {
       event.preventDefault();
       const file = event.dataTransfer?.files[0];
       const link = event.dataTransfer?.getData("text");
-      if (file !== undefined) {
-        setPlace({ room: isListName(file.name) ? "library" : "play", query: null });
-        setDropped(file);
-      } else if (link) location.hash = playHash(link);
+      if (file !== undefined) openFile(file);
+      else if (link) location.hash = playHash(link);
     };
-    addEventListener("hashchange", moved);
     addEventListener("dragover", over);
     addEventListener("drop", drop);
     return () => {
-      removeEventListener("hashchange", moved);
+      unfollow();
       removeEventListener("dragover", over);
       removeEventListener("drop", drop);
     };
   }, []);
+  useEffect(() => {
+    if (turn === 0) return;
+    scrollTo(0, scrollOfEntry());
+    focusHeading();
+  }, [turn]);
+  const skip = (event: Event) => {
+    // The address says what is shown.
+    event.preventDefault();
+    document.getElementById("content")!.focus();
+  };
   const failed = (error: unknown) => {
     if (error instanceof EngineError && error.code === 4) setNeedsToken(true);
   };
-  const named = place.query === null ? null : nameOf(place.query);
   return (
     <div class="page">
-      <a class="skip" href="#content">{text("skip")}</a>
+      <a class="skip" href="#content" onClick={skip}>{text("skip")}</a>
       <header>
         <a class="mark" href="#/play" aria-label="millrace">
           <svg viewBox="0 0 32 32" aria-hidden="true">
@@ -93,14 +113,23 @@ function App() {
           : sent !== null
           ? <SentPage key={`${sent.path}/${sent.turn}`} stream={sent} command={command} close={() => setSent(null)} />
           : place.room === "library"
-          ? <LibraryPage dropped={dropped} failed={failed} />
+          ? <LibraryPage key={`${turn}`} dropped={dropped} failed={failed} />
           : place.room === "lists"
           ? <ListsPage failed={failed} />
           : place.room === "broadcast"
           ? <BroadcastPage failed={failed} />
           : place.room === "settings"
           ? <SettingsPage failed={failed} />
-          : <PlayPage key={place.query ?? dropped?.name ?? ""} wanted={named} file={dropped} failed={failed} />}
+          : (
+            <PlayPage
+              key={place.query ?? dropped?.name ?? ""}
+              query={place.query}
+              chosen={place.file}
+              atS={place.atS}
+              file={dropped}
+              failed={failed}
+            />
+          )}
       </main>
       <footer>
         <button type="button" aria-pressed={String(receives)} onClick={receive}>{text("receive")}</button>
@@ -124,7 +153,7 @@ function TokenForm({ done }: { readonly done: () => void }) {
   };
   return (
     <form class="token" onSubmit={submit}>
-      <h1>{text("tokenTitle")}</h1>
+      <Heading words={text("tokenTitle")} />
       <p>{text("tokenHint")}</p>
       <label>
         {text("tokenField")}
@@ -140,4 +169,5 @@ const language = chooseLanguage(navigator.languages);
 setLanguage(language);
 document.documentElement.lang = language;
 moveFocusByArrows();
+keepFocus();
 render(<App />, document.getElementById("app")!);

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Broadcasting: start one from a file or an address, see which members it reaches and on which paths. */
 import { useEffect, useState } from "hono/jsx/dom";
+import { Heading } from "./heading.tsx";
 import { type Broadcast, call, EngineError } from "./engine.ts";
 import { copyText } from "./insecure.ts";
 import { playHash } from "./naming.ts";
@@ -54,7 +55,7 @@ export function BroadcastPage({ failed }: BroadcastPageProps) {
   };
   return (
     <section class="broadcast">
-      <h1>{text("broadcast")}</h1>
+      <Heading words={text("broadcast")} />
       <form class="add" onSubmit={start}>
         <label>
           {text("source")}

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** What plays elsewhere: on a television, in a program, on another page; and its remote control. */
 import { useEffect, useRef, useState } from "hono/jsx/dom";
+import { Heading } from "./heading.tsx";
 import { act, EngineError, type OtherPlayer, type PlayerStatus } from "./engine.ts";
 import { clockText, text } from "./texts.ts";
 
@@ -71,7 +72,7 @@ export function CastPage({ title, player: { id, name }, back }: CastPageProps) {
           <path d="M22 37h20" />
         </svg>
         <p class="note">{text("playsOn", name)}</p>
-        <h1>{title}</h1>
+        <Heading words={title} />
       </div>
       <p class={trouble === "" ? "status" : "status trouble"} role="status">
         {trouble !== "" ? trouble : text(`cast_${state}` as "cast_playing")}

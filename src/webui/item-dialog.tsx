@@ -97,7 +97,7 @@ function Source({ item, check }: { readonly item: Item; readonly check: Check | 
           </small>
         )}
       </div>
-      {address === null ? null : <a class="button" href={address} rel="noreferrer">{text("play")}</a>}
+      {address === null ? null : <a class="button" href={address}>{text("play")}</a>}
     </li>
   );
 }

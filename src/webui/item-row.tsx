@@ -42,7 +42,7 @@ export function ItemRow({ row, checks, open, refused }: ItemRowProps) {
       {item.icons.length === 0
         ? <span class="logo" aria-hidden="true">{title.slice(0, 1)}</span>
         : <img class="logo" loading="lazy" alt="" src={`${BASE}/server/api?method=get_channel_icon&id=${item.id}`} />}
-      <a href={addressOf(item) ?? "#/library"} rel="noreferrer">
+      <a href={addressOf(item) ?? "#/library"}>
         {title} {item.is_live === 1 ? <em>{text("live")}</em> : null}{" "}
         {item.locked ? <span aria-hidden="true">🔒</span> : null}
         <small>
@@ -68,10 +68,10 @@ export function titleOf({ display_title, title }: Item): string {
   return display_title ?? title;
 }
 
-/** Where it is played: in the page, or elsewhere; null when there is nothing to play. */
+/** Where the page plays it, or says why it does not; null when there is nothing to play. */
 export function addressOf(item: Item): string | null {
-  const stream = streamOf(item);
-  return stream === null ? item.url : playHash(Object.values(stream)[0]!);
+  const pasted = Object.values(streamOf(item) ?? {})[0] ?? item.url;
+  return pasted === null ? null : playHash(pasted);
 }
 
 /** Sets a flag of an item, or of all items of a channel. Rejects with `EngineError`. */

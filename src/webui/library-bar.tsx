@@ -1,20 +1,11 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Chooses the part of the library that is shown (words, group, favourites, channels), and fills and checks it. */
-import { useRef } from "hono/jsx/dom";
+import { useEffect, useRef } from "hono/jsx/dom";
+import type { Filter } from "./library-filter.ts";
 import { text } from "./texts.ts";
 
 /** After the last key until the search, ms. */
 const SEARCH_DELAY_MS = 150;
-
-/** What is shown. */
-export interface Filter {
-  readonly query: string;
-  /** Empty: all. */
-  readonly category: string;
-  readonly onlyFavourites: boolean;
-  /** One line per channel instead of one per item. */
-  readonly byChannel: boolean;
-}
 
 /** A category, as `playlist_get_categories` returns it. */
 export interface Category {
@@ -36,6 +27,12 @@ export interface LibraryBarProps {
 /** The bar. */
 export function LibraryBar({ filter, categories, count, change, importFile, check }: LibraryBarProps) {
   const timer = useRef(0);
+  const field = useRef<HTMLInputElement>(null);
+  // Only at first: what is typed is ahead of the filter.
+  useEffect(() => {
+    field.current!.value = filter.query;
+    return () => clearTimeout(timer.current!);
+  }, []);
   const typed = (event: Event) => {
     clearTimeout(timer.current!);
     const { value } = event.target as HTMLInputElement;
@@ -43,7 +40,7 @@ export function LibraryBar({ filter, categories, count, change, importFile, chec
   };
   return (
     <form class="bar" role="search" onSubmit={(event: Event) => event.preventDefault()}>
-      <input type="search" aria-label={text("search")} placeholder={text("search")} onInput={typed} />
+      <input ref={field} type="search" aria-label={text("search")} placeholder={text("search")} onInput={typed} />
       {categories.length === 0 ? null : (
         <select
           aria-label={text("group")}

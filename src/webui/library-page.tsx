@@ -5,7 +5,10 @@ import { type Check, renewedChecks } from "./checks.ts";
 import { call, type Item, type Task } from "./engine.ts";
 import { ItemDialog } from "./item-dialog.tsx";
 import { ItemRow, type Row } from "./item-row.tsx";
-import { type Category, type Filter, LibraryBar } from "./library-bar.tsx";
+import { type Category, LibraryBar } from "./library-bar.tsx";
+import { type Filter, filterOf, libraryHash } from "./library-filter.ts";
+import { Heading } from "./heading.tsx";
+import { rewriteAddress, scrollOfEntry } from "./navigation.ts";
 import { TaskReport } from "./task-report.tsx";
 import { follow, isOver, runningTask } from "./tasks.ts";
 import { text } from "./texts.ts";
@@ -38,7 +41,7 @@ interface Found {
 
 /** The room of what the user keeps. */
 export function LibraryPage({ dropped, failed }: LibraryPageProps) {
-  const [filter, setFilter] = useState<Filter>({ query: "", category: "", onlyFavourites: false, byChannel: false });
+  const [filter, setFilter] = useState<Filter>(filterOf(location.hash));
   const [version, setVersion] = useState(0);
   const [found, setFound] = useState<Found | null>(null);
   const [categories, setCategories] = useState<readonly Category[]>([]);
@@ -47,6 +50,8 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
   const [opened, setOpened] = useState<Row | null>(null);
   const [trouble, setTrouble] = useState("");
   const ending = useRef(new AbortController());
+  /** How far the list was scrolled when it was left. */
+  const left = useRef(scrollOfEntry());
   /** Items that were loaded last. */
   const watched = useRef<readonly number[]>([]);
   const refused = (error: unknown) => {
@@ -94,6 +99,11 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
     };
   }, [filter, version]);
   useEffect(() => {
+    if (found === null) return;
+    scrollTo(0, left.current!);
+    left.current = 0;
+  }, [found === null]);
+  useEffect(() => {
     call<{ categories: Category[] }>("playlist_get_categories").then((got) => setCategories(got.categories), () => {});
   }, [version]);
   const begin = (work: Promise<{ task_id: number }>) => work.then(({ task_id }) => showTask(task_id), refused);
@@ -104,10 +114,15 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
   }, [dropped]);
   const change = (part: Partial<Filter>) => {
     scrollTo(0, 0);
-    setFilter((before) => ({ ...before, ...part }));
+    setFilter((before) => {
+      const filter = { ...before, ...part };
+      rewriteAddress(libraryHash(filter));
+      return filter;
+    });
   };
   return (
     <section class="library">
+      <Heading words={text("library")} />
       <LibraryBar
         filter={filter}
         categories={categories}
@@ -155,7 +170,7 @@ function Nothing({ filter: { query, category, onlyFavourites } }: { readonly fil
   const isEmpty = query === "" && category === "" && !onlyFavourites;
   return (
     <div class="empty">
-      <h1>{text(isEmpty ? "emptyTitle" : "noMatch")}</h1>
+      <h2>{text(isEmpty ? "emptyTitle" : "noMatch")}</h2>
       {isEmpty ? <p>{text("emptyHint")}</p> : null}
     </div>
   );

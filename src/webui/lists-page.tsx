@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Lists that are fetched regularly, and the trash. */
 import { useEffect, useState } from "hono/jsx/dom";
+import { Heading } from "./heading.tsx";
 import { call, EngineError, type ExternalList, type Item } from "./engine.ts";
 import { text, timeText } from "./texts.ts";
 
@@ -53,7 +54,7 @@ export function ListsPage({ failed }: ListsPageProps) {
   };
   return (
     <section class="lists">
-      <h1>{text("lists")}</h1>
+      <Heading words={text("lists")} />
       <form class="add" onSubmit={add}>
         <label>
           {text("address")}

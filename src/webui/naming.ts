@@ -10,17 +10,35 @@ export interface Place {
   readonly room: Room;
   /** What the user pasted or chose, as `nameOf` takes it; null at the start. */
   readonly query: string | null;
+  /** Number of the file that plays, as the engine counts them; null: none was chosen yet. */
+  readonly file: number | null;
+  /** Where the film begins, s; 0: where it was left off. */
+  readonly atS: number;
 }
 
 /** Reads a hash as `playHash` makes it; anything else is the room that plays. */
 export function placeOf(hash: string): Place {
   const [room = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-  return { room: ROOMS.find((name) => name === room) ?? "play", query: new URLSearchParams(query).get("q") };
+  const params = new URLSearchParams(query);
+  const file = wholeNumber(params.get("file"));
+  return {
+    room: ROOMS.find((name) => name === room) ?? "play",
+    query: params.get("q"),
+    file,
+    atS: file === null ? 0 : wholeNumber(params.get("t")) ?? 0,
+  };
 }
 
-/** The address of playing `pasted`, for links and for the back button. */
-export function playHash(pasted: string): string {
-  return `#/play?${new URLSearchParams({ q: pasted })}`;
+function wholeNumber(value: string | null): number | null {
+  return value !== null && /^\d{1,7}$/.test(value) ? Number(value) : null;
+}
+
+/** The address of playing `pasted`, for links and for the back button; `file` and `atS` as in `Place`. */
+export function playHash(pasted: string, file: number | null = null, atS = 0): string {
+  const params = new URLSearchParams({ q: pasted });
+  if (file !== null) params.set("file", String(file));
+  if (atS >= 1) params.set("t", String(Math.floor(atS)));
+  return `#/play?${params}`;
 }
 
 /** True for the name of an M3U list. */

@@ -3,15 +3,20 @@
 import { useEffect, useState } from "hono/jsx/dom";
 import { CastPage } from "./cast-page.tsx";
 import { type Analysis, call, callPublic, type MediaFile, type MediaFiles, type OtherPlayer } from "./engine.ts";
+import { Heading } from "./heading.tsx";
 import { Looking } from "./looking.tsx";
-import { infohashOf, isId, type nameOf, offeredFiles, playHash, type Stream } from "./naming.ts";
+import { infohashOf, isId, nameOf, offeredFiles, playHash, type Stream } from "./naming.ts";
+import { goBack, replaceAddress, rewriteAddress, scrollOfEntry } from "./navigation.ts";
 import { Player } from "./player.tsx";
 import { bytesText, failureText, text } from "./texts.ts";
 
 /** Properties of `PlayPage`. */
 export interface PlayPageProps {
-  /** What is to be opened at once; null shows the field alone. */
-  readonly wanted: ReturnType<typeof nameOf>;
+  /** What is to be opened at once, as it was pasted; null shows the field alone. */
+  readonly query: string | null;
+  /** The file that plays, as `Place` has it, and where it begins, s. */
+  readonly chosen: number | null;
+  readonly atS: number;
   /** A transport file that was dropped. */
   readonly file: File | null;
   readonly failed: (error: unknown) => void;
@@ -23,60 +28,82 @@ type Shown =
   | { readonly step: "looking"; readonly infohash: string | null }
   | { readonly step: "message"; readonly message: string }
   | { readonly step: "list"; readonly url: string }
-  | { readonly step: "elsewhere"; readonly url: string }
-  | { readonly step: "files"; readonly media: MediaFiles; readonly stream: Stream; readonly files: MediaFile[] }
-  | { readonly step: "player"; readonly files: FilesShown; readonly at: number }
-  | { readonly step: "cast"; readonly player: OtherPlayer; readonly files: FilesShown; readonly title: string };
+  | { readonly step: "elsewhere"; readonly url: string; readonly message: string }
+  | { readonly step: "files"; readonly media: MediaFiles; readonly stream: Stream; readonly files: MediaFile[] };
 
 type FilesShown = Extract<Shown, { step: "files" }>;
 
+/** What plays in another player. */
+interface Cast {
+  readonly player: OtherPlayer;
+  readonly title: string;
+}
+
+/** The number of a broadcast's only file in the address. */
+const LIVE_FILE = 0;
+
 /** The room that plays. */
-export function PlayPage({ wanted, file, failed }: PlayPageProps) {
+export function PlayPage({ query, chosen, atS, file, failed }: PlayPageProps) {
   const [shown, setShown] = useState<Shown>({ step: "nothing" });
+  const [cast, setCast] = useState<Cast | null>(null);
+  const [attempt, setAttempt] = useState(0);
   useEffect(() => {
+    const wanted = query === null ? null : nameOf(query);
     if (wanted === null && file === null) return;
     let isOver = false;
     setShown({ step: "looking", infohash: wanted === null ? null : infohashOf(wanted) });
     const opened = file === null ? openNamed(wanted!) : openFile(file);
     opened.catch((error): Shown => {
       failed(error);
-      const message = error instanceof Error && error.message !== "" ? error.message : text("engineGone");
-      return { step: "message", message: failureText(message) };
+      const message = failureText(
+        error instanceof Error && error.message !== "" ? error.message : text("engineGone"),
+      );
+      return /^https?:/i.test(query ?? "") ? { step: "elsewhere", url: query!, message } : { step: "message", message };
     }).then((next) => {
-      if (!isOver) setShown(next);
+      if (isOver) return;
+      setShown(next);
+      // The engine keeps the transport file under its infohash: with that in the address the page can be loaded again.
+      if (file !== null && next.step === "files") replaceAddress(playHash(next.media.infohash));
     });
     return () => {
       isOver = true;
     };
-  }, []);
+  }, [attempt]);
+  useEffect(() => {
+    if (shown.step === "files" && chosen === null) scrollTo(0, scrollOfEntry());
+  }, [shown]);
   const submit = (event: Event) => {
     event.preventDefault();
     const value = String(new FormData(event.target as HTMLFormElement).get("q")).trim();
-    if (value !== "") location.hash = playHash(value);
+    if (value === query) setAttempt(attempt + 1);
+    else if (value !== "") location.hash = playHash(value);
   };
-  if (shown.step === "player") {
-    const { media, stream, files } = shown.files;
-    const current = files[shown.at];
+  const at = shown.step === "files" && chosen !== null ? placeOfFile(shown, chosen) : -1;
+  if (cast !== null) return <CastPage title={cast.title} player={cast.player} back={() => setCast(null)} />;
+  if (at >= 0 && query !== null) {
+    const { media, stream, files } = shown as FilesShown;
+    const current = files[at];
+    const title = current === undefined ? media.name : current.filename;
+    const hashOf = (place: number) => playHash(query, files[place]?.index ?? LIVE_FILE);
     return (
       <Player
         key={`${media.infohash}/${current?.index ?? "live"}`}
-        title={current === undefined ? media.name : current.filename}
+        title={title}
         stream={current === undefined ? stream : { ...stream, _idx: String(current.index) }}
         infohash={media.infohash}
         files={files}
-        at={shown.at}
-        choose={(at) => setShown({ ...shown, at })}
-        back={() => setShown(shown.files)}
-        sent={(player) =>
-          setShown({ step: "cast", player, files: shown.files, title: current?.filename ?? media.name })}
+        at={at}
+        fromS={atS}
+        choose={(place) => replaceAddress(hashOf(place))}
+        moved={(seconds) => rewriteAddress(playHash(query, current?.index ?? LIVE_FILE, seconds))}
+        back={() => goBack(files.length > 1 ? playHash(query) : "#/play")}
+        sent={(player) => setCast({ player, title })}
       />
     );
   }
-  if (shown.step === "cast") {
-    return <CastPage title={shown.title} player={shown.player} back={() => setShown(shown.files)} />;
-  }
   return (
     <section class="play">
+      {shown.step === "files" ? null : <Heading class="unseen" words={text("play")} />}
       <form class="paste" onSubmit={submit}>
         <label>
           <span>{text("pasteHere")}</span>
@@ -86,15 +113,24 @@ export function PlayPage({ wanted, file, failed }: PlayPageProps) {
         <p class="hint">{text("dropHint")}</p>
       </form>
       <div class="found" aria-live="polite">
-        <Found shown={shown} choose={(files, at) => setShown({ step: "player", files, at })} failed={failed} />
+        <Found
+          shown={shown}
+          choose={(index) => query !== null && (location.hash = playHash(query, index))}
+          failed={failed}
+        />
       </div>
     </section>
   );
 }
 
+/** Where the file stands among those that are offered; 0 of a broadcast, -1: nowhere. */
+function placeOfFile({ media, files }: FilesShown, chosen: number): number {
+  return media.type === "live" ? 0 : files.findIndex(({ index }) => index === chosen);
+}
+
 function Found({ shown, choose, failed }: {
   readonly shown: Shown;
-  readonly choose: (files: FilesShown, at: number) => void;
+  readonly choose: (index: number) => void;
   readonly failed: (error: unknown) => void;
 }) {
   switch (shown.step) {
@@ -116,37 +152,49 @@ function Found({ shown, choose, failed }: {
       );
     case "elsewhere":
       return (
-        <p>
-          {text("notPlayableHere")} <a href={shown.url} rel="noreferrer">{shown.url}</a>
-        </p>
+        <div>
+          <p role="alert">{shown.message}</p>
+          <p>
+            {text("notPlayableHere")} <a href={shown.url} rel="noreferrer">{shown.url}</a>
+          </p>
+        </div>
       );
     case "files":
-      return shown.media.type === "live"
-        ? (
-          <button class="big" type="button" onClick={() => choose(shown, 0)}>
-            {text("play")}: {shown.media.name} <em>{text("live")}</em>
-          </button>
-        )
-        : shown.files.length === 0
-        ? <p role="alert">{text("noFiles")}</p>
-        : (
-          <div>
-            <h1>{shown.media.name}</h1>
-            <ol class="files" aria-label={text("chooseFile")}>
-              {shown.files.map((file, at) => (
-                <li key={file.index}>
-                  <button type="button" onClick={() => choose(shown, at)}>
-                    <span>{file.filename}</span>
-                    {file.size === undefined ? null : <small>{bytesText(file.size)}</small>}
-                  </button>
-                </li>
-              ))}
-            </ol>
-          </div>
-        );
+      return (
+        <div>
+          <Heading words={shown.media.name} />
+          <Files shown={shown} choose={choose} />
+        </div>
+      );
     default:
       return null;
   }
+}
+
+function Files({ shown: { media, files }, choose }: {
+  readonly shown: FilesShown;
+  readonly choose: (index: number) => void;
+}) {
+  if (media.type === "live") {
+    return (
+      <button class="big" type="button" onClick={() => choose(LIVE_FILE)}>
+        {text("play")}: {media.name} <em>{text("live")}</em>
+      </button>
+    );
+  }
+  if (files.length === 0) return <p role="alert">{text("noFiles")}</p>;
+  return (
+    <ol class="files" aria-label={text("chooseFile")}>
+      {files.map((file) => (
+        <li key={file.index}>
+          <button type="button" onClick={() => choose(file.index)}>
+            <span>{file.filename}</span>
+            {file.size === undefined ? null : <small>{bytesText(file.size)}</small>}
+          </button>
+        </li>
+      ))}
+    </ol>
+  );
 }
 
 async function openNamed(named: NonNullable<ReturnType<typeof nameOf>>): Promise<Shown> {
@@ -160,7 +208,7 @@ async function openNamed(named: NonNullable<ReturnType<typeof nameOf>>): Promise
     return await openStream({ url: query });
   }
   const url = analysis.item_url ?? query;
-  return { step: analysis.content_type === "playlist" ? "list" : "elsewhere", url };
+  return analysis.content_type === "playlist" ? { step: "list", url } : { step: "elsewhere", url, message: "" };
 }
 
 async function openStream(stream: Stream): Promise<Shown> {

@@ -12,6 +12,7 @@ import {
   type Stat,
   stopPlayback,
 } from "./engine.ts";
+import { Heading } from "./heading.tsx";
 import { type Attached, attachHls } from "./hls.ts";
 import { randomId } from "./insecure.ts";
 import { LiveBar } from "./live-bar.tsx";
@@ -34,6 +35,10 @@ export interface PlayerProps {
   /** All that can be played of it, and which of them this is; none of a broadcast. */
   readonly files: readonly MediaFile[];
   readonly at: number;
+  /** Where the address wants it to begin, s; 0: where it was left off. */
+  readonly fromS: number;
+  /** The picture stands there, s; called every few seconds. */
+  readonly moved: (seconds: number) => void;
   readonly choose: (at: number) => void;
   readonly back: () => void;
   /** It plays in another player now. */
@@ -44,6 +49,8 @@ export interface PlayerProps {
 const STAT_EVERY_MS = 1000;
 /** Looks without a session before the page says so: the engine may be bringing it back. */
 const LOOKS_WITHOUT = 3;
+/** Between two changes of the address by playing, s of the film. */
+const ADDRESS_EVERY_S = 5;
 
 /** The player. */
 export function Player(props: PlayerProps) {
@@ -61,6 +68,8 @@ export function Player(props: PlayerProps) {
   const [played, setPlayed] = useState<number | null>(null);
   /** Where the picture was when the session ended: the next one continues there. */
   const last = useRef(0);
+  /** What the address says, s. */
+  const addressed = useRef(props.fromS);
   const resume = useRef(new Resume(infohash, stream["_idx"] ?? "0"));
 
   useEffect(() => {
@@ -88,7 +97,7 @@ export function Player(props: PlayerProps) {
       const element = video.current!;
       attached = await attachHls(element, session.playback_url, (codec) => setRefused(codecNames(codec) || "?"));
       if (ending.signal.aborted) return attached.close();
-      const from = last.current! || await position;
+      const from = last.current! || props.fromS || await position;
       if (from > 0 && session.is_live === 0) element.currentTime = from;
       await element.play().catch(() => {});
     };
@@ -121,10 +130,16 @@ export function Player(props: PlayerProps) {
     setStat(null);
     setAttempt((count) => count + 1);
   };
+  const noteAddress = () => {
+    if (started?.is_live !== 0 || Math.abs(last.current! - addressed.current!) < ADDRESS_EVERY_S) return;
+    addressed.current = last.current!;
+    props.moved(last.current!);
+  };
   const moved = (event: Event) => {
     const { currentTime, duration } = event.target as HTMLVideoElement;
     if (!Number.isFinite(duration) || duration === 0) return;
     last.current = currentTime;
+    noteAddress();
     resume.current!.note(currentTime, duration);
     setPlayed(currentTime / duration);
   };
@@ -134,7 +149,7 @@ export function Player(props: PlayerProps) {
   const isWaiting = trouble === "" && undecodable === "" && (stat === null || stat.status === "prefuf");
   return (
     <section class="player">
-      <h1>{title}</h1>
+      <Heading words={title} />
       <div class="screen">
         <video
           ref={video}

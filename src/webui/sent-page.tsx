@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** The room for streams sent to this page: one video that obeys commands and reports its state. */
 import { useEffect, useRef, useState } from "hono/jsx/dom";
+import { Heading } from "./heading.tsx";
 import { canDecode, codecNames, missingCodecs } from "./codecs.ts";
 import { BASE, readStat } from "./engine.ts";
 import { type Attached, attachHls } from "./hls.ts";
@@ -77,7 +78,7 @@ export function SentPage({ stream, command, close }: SentPageProps) {
   }, [command]);
   return (
     <section class="player">
-      <h1>{stream.title}</h1>
+      <Heading words={stream.title} />
       <div class="screen">
         <video
           ref={video}

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** The engine's settings, its users, and the last errors. */
 import { useEffect, useState } from "hono/jsx/dom";
+import { Heading } from "./heading.tsx";
 import { AccountCard } from "./account-card.tsx";
 import { CastCard } from "./cast-card.tsx";
 import { call, type CastSenders, EngineError, type LogLine, type Settings, type Task } from "./engine.ts";
@@ -63,7 +64,7 @@ export function SettingsPage({ failed }: SettingsPageProps) {
   const changed = () => setVersion(version + 1);
   return (
     <section class="settings">
-      <h1>{text("settings")}</h1>
+      <Heading words={text("settings")} />
       <p role="alert">{trouble === "" ? "" : text("failed", trouble)}</p>
       {state === null ? <p class={trouble === "" ? "flow" : ""} /> : (
         <div class="cards">

@@ -10,6 +10,7 @@ import {
   placeOf,
   playHash,
 } from "../../src/webui/naming.ts";
+import { filterOf, libraryHash } from "../../src/webui/library-filter.ts";
 
 const MAGNET = "magnet:?xt=urn:btih:0123456789012345678901234567890123456789&tr=udp://a";
 
@@ -37,8 +38,11 @@ test("infohashOf() reads the infohash of a magnet or an id, and nothing else", (
 });
 
 test("placeOf() reads what playHash() made, and takes anything else for the room that plays", () => {
-  assertEquals(placeOf(playHash(`${MAGNET}#x?y`)), { room: "play", query: `${MAGNET}#x?y` });
-  assertEquals(placeOf("#/library"), { room: "library", query: null });
+  const place = { room: "play", query: `${MAGNET}#x?y`, file: null, atS: 0 } as const;
+  assertEquals(placeOf(playHash(place.query)), place);
+  assertEquals(placeOf(playHash(place.query, 12, 600.7)), { ...place, file: 12, atS: 600 });
+  assertEquals(placeOf("#/play?q=a&file=-1&t=99999999"), { ...place, query: "a" });
+  assertEquals(placeOf("#/library"), { room: "library", query: null, file: null, atS: 0 });
   for (const hash of ["", "#", "#/", "#/other", "#library?"]) {
     assertEquals(placeOf(hash).query, null, hash);
   }
@@ -61,4 +65,11 @@ test("listAddress() puts one entry into a list when the title has line breaks", 
 test("isId() and isListName() know ids and lists", () => {
   assertEquals([isId("A".repeat(40)), isId("a".repeat(39)), isId("g".repeat(40))], [true, false, false]);
   assertEquals([isListName("a.M3U8"), isListName("a.m3u"), isListName("m3u.txt")], [true, true, false]);
+});
+
+test("filterOf() reads what libraryHash() made, and shows everything for a bare room", () => {
+  const filter = { query: "a&b", category: "Films #1", onlyFavourites: true, byChannel: true };
+  assertEquals(filterOf(libraryHash(filter)), filter);
+  const all = { query: "", category: "", onlyFavourites: false, byChannel: false };
+  assertEquals([libraryHash(all), filterOf("#/library")], ["#/library", all]);
 });
