@@ -154,9 +154,8 @@ export class TorrentSwarmManager implements SwarmManager {
   async listen(): Promise<void> {
     const port = this.#options.peerPort === undefined ? 0 : this.#options.peerPort;
     if (port === null) return;
-    const at = { host: this.#options.peerHost ?? "0.0.0.0", port };
     try {
-      this.#listener = await this.#ports.tcp.listen(at, (connection) => this.#acceptor.take(connection));
+      this.#listener = await (port === 0 ? this.#listenAnywhere() : this.#listenAt(port));
     } catch (error) {
       // A platform without sockets still plays from web seeds.
       if (!hasCode(error, "unavailable")) throw error;
@@ -165,6 +164,20 @@ export class TorrentSwarmManager implements SwarmManager {
     }
     // Others may dial this port by uTP first: refused at once, they try TCP at once. Without UDP they wait some seconds.
     await this.context.utp.bind().catch(() => null);
+  }
+
+  #listenAt(port: number): Promise<TcpListener> {
+    const at = { host: this.#options.peerHost ?? "0.0.0.0", port };
+    return this.#ports.tcp.listen(at, (connection) => this.#acceptor.take(connection));
+  }
+
+  /** At the number of the DHT's UDP port if that is free: others dial the port that we announce over UDP as well. */
+  async #listenAnywhere(): Promise<TcpListener> {
+    const port = this.context.discovery?.dhtPort ?? 0;
+    return await this.#listenAt(port).catch((error) => {
+      if (port === 0 || !hasCode(error, "conflict")) throw error;
+      return this.#listenAt(0);
+    });
   }
 
   /**
