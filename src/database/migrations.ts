@@ -142,6 +142,7 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     `CREATE INDEX playlist_items_by_number ON playlist_items (imported ->> '$.attributes."tvg-chno"')
       WHERE imported ->> '$.attributes."tvg-chno"' IS NOT NULL AND is_deleted = 0 AND enabled = 1`,
   ],
+  ["ALTER TABLE external_playlists ADD COLUMN shrunk_at INTEGER NOT NULL DEFAULT 0"],
 ];
 
 /** Version of a database that another program made. */

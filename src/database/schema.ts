@@ -93,6 +93,8 @@ export interface ExternalPlaylistsTable {
   digest: Generated<string>;
   /** 1: added by a caller who may name private addresses. */
   allow_private: number;
+  /** When an update was first refused because the list had lost most of its items; 0 when the last update was not. */
+  shrunk_at: Generated<number>;
   /** 1: a server of the Internet gave it once; its items may not name private addresses. */
   from_public: Generated<number>;
 }

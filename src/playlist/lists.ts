@@ -7,7 +7,7 @@ import { exportM3u, type ExportRequest } from "./export.ts";
 import { ExternalPlaylists } from "./external/playlists.ts";
 import { ExternalSchedule } from "./external/schedule.ts";
 import type { ExternalPlaylistEdit, NewExternalPlaylist, OpenUrl, Sealer } from "./external/types.ts";
-import { ExternalUpdater } from "./external/updater.ts";
+import { ExternalUpdater, isWhole } from "./external/updater.ts";
 import { importList } from "./import.ts";
 import { type ItemFacts, itemsToAnalyze, learn } from "./learn.ts";
 import { guidesOf, readM3u } from "./m3u/read.ts";
@@ -120,8 +120,9 @@ export class Lists {
   async addExternal(list: NewExternalPlaylist, updateNow: boolean): Promise<number> {
     const id = await this.#playlists.add(list);
     // A failure is logged, and shown as `lastError`.
-    if (updateNow) this.#updater.update(id).catch(() => {}).finally(() => void this.#schedule.wake());
-    else void this.#schedule.wake();
+    if (updateNow) {
+      this.#updater.update(id, { isByHand: true }).catch(() => {}).finally(() => void this.#schedule.wake());
+    } else void this.#schedule.wake();
     return id;
   }
 
@@ -138,7 +139,7 @@ export class Lists {
 
   /** See `ExternalUpdater.update`. */
   async updateExternal(id: number): Promise<void> {
-    await this.#updater.update(id);
+    await this.#updater.update(id, { isByHand: true });
     void this.#schedule.wake();
   }
 
@@ -150,10 +151,10 @@ export class Lists {
       for (const { id, name } of lists) {
         if (progress.signal.aborted) return;
         try {
-          await this.#updater.update(
-            id,
-            (error) => progress.report({ ...error, message: `${name}: ${error.message}` }),
-          );
+          await this.#updater.update(id, {
+            isByHand: true,
+            report: (error) => progress.report({ ...error, message: `${name}: ${error.message}` }),
+          });
         } catch (error) {
           const message = error instanceof MillraceError ? error.message : "internal error";
           progress.report({ line: 0, message: `${name}: ${message}` });
@@ -227,10 +228,10 @@ export class Lists {
   }
 }
 
-/** Opens an address; rejects unless the status is 2xx: `not_found` for 404 and 410, else `connection_failed`. */
+/** Opens an address; rejects unless the status is 2xx and the body whole: `not_found` for 404 and 410, else `connection_failed`. */
 async function opened(open: OpenUrl, ...args: Parameters<OpenUrl>): ReturnType<OpenUrl> {
   const answer = await open(...args);
-  if (answer.status >= 200 && answer.status <= 299) return answer;
+  if (isWhole(answer.status)) return answer;
   await answer.body.cancel();
   const code = answer.status === 404 || answer.status === 410 ? "not_found" : "connection_failed";
   throw new MillraceError(code, `the server answered ${answer.status}`);

@@ -237,7 +237,7 @@ test("an update rejects with conflict and disables nothing when another engine r
         signal: never,
       });
     const { rows } = await read(text + "http://h/new\n");
-    const matched = await match(store, id, never);
+    const { matched } = await match(store, id, never);
     assertEquals([rows, matched], [301, 300]);
     // The other one has begun to read, has read some of it, and all of it without having looked for the items.
     const others = [() => clearStage(store, id), () => read(listOf(["T0", "http://h/0"])), () => read(text)];

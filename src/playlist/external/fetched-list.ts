@@ -3,9 +3,12 @@
  * to change none of them takes seconds of the engine's only thread, hashing them a tenth of a second.
  */
 import { sha256 } from "@noble/hashes/sha2.js";
+import { isGzip } from "../../bytes/gunzip.ts";
 import { toHex } from "../../bytes/hex.ts";
 import { spool, type Spooled, type SpoolParts } from "../spool.ts";
 
+const CR = 0x0d;
+const LF = 0x0a;
 /** Largest list that is held in memory when there is no directory, bytes: larger ones are read again each time. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
 
@@ -13,6 +16,8 @@ const MAX_HELD_BYTES = 16 * 1024 * 1024;
 class ListDigest {
   readonly #hash = sha256.create();
   #sizeBytes = 0;
+  #isPacked = false;
+  #last = LF;
 
   /** `baseUrl` counts because entries may be relative to it, but not its query, which may differ each time. */
   constructor(baseUrl: string) {
@@ -26,8 +31,15 @@ class ListDigest {
 
   /** Adds the next bytes of the list. */
   update(chunk: Uint8Array): void {
+    if (this.#sizeBytes === 0) this.#isPacked = isGzip(chunk);
+    this.#last = chunk[chunk.length - 1] ?? this.#last;
     this.#sizeBytes += chunk.length;
     this.#hash.update(chunk);
+  }
+
+  /** True when the list so far ends inside a line. */
+  get isInLine(): boolean {
+    return !this.#isPacked && this.#last !== LF && this.#last !== CR;
   }
 
   /** `<size>:<hexadecimal>`; to be called after the whole list. */
@@ -42,6 +54,8 @@ export interface FetchedList {
   readonly body: ReadableStream<Uint8Array>;
   /** Identifies the list the next time; to be called after `body` was read to its end. */
   digest(): string;
+  /** True when `body`, read to its end, ended inside a line. */
+  endsInLine(): boolean;
   /** Releases what was stored. Idempotent. */
   remove(): Promise<void>;
 }
@@ -109,6 +123,7 @@ export async function differingList(
         await chunks.return(undefined);
       },
     }, { highWaterMark: 0 }),
+    endsInLine: () => digest.isInLine,
     digest: () => known ??= digest.finish(),
     remove: async () => await aside?.remove(),
   };

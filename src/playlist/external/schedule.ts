@@ -70,7 +70,7 @@ export class ExternalSchedule {
         // When several engines share the database, the first one to get here does the update.
         const claimed = await db.updateTable("external_playlists").set({ next_update: now + CLAIM_S })
           .where("id", "=", list.id).where("next_update", "=", list.next_update).returning("id").execute();
-        if (claimed.length > 0) await this.#parts.updater.update(list.id).catch(() => {});
+        if (claimed.length > 0) await this.#parts.updater.update(list.id, { isByHand: false }).catch(() => {});
       }
     };
     await Promise.all(Array.from({ length: PARALLEL }, lane));

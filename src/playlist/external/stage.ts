@@ -121,9 +121,9 @@ export async function clearStage(store: Store, id: number): Promise<void> {
 
 /**
  * Finds the item of each staged entry: first by content (among entries with the same content the first entry gets the first
- * item, the second the second), then, since addresses change, by `tvg-id` and title. Returns how many entries have an item.
+ * item, the second the second), then, since addresses change, by `tvg-id` and title. Returns how many entries have an item, and which items have none.
  */
-export async function match(store: Store, id: number, signal: AbortSignal): Promise<number> {
+export async function match(store: Store, id: number, signal: AbortSignal): Promise<Matched> {
   const db = await store.open();
   let matched = 0;
   const assign = async (pairs: readonly { position: number; item: number }[]) => {
@@ -152,7 +152,7 @@ export async function match(store: Store, id: number, signal: AbortSignal): Prom
       return item === undefined ? [] : [{ position, item }];
     }));
   }
-  const free = await freeItems(store, id);
+  const { free, present, shown } = await freeItems(store, id);
   for (let after = -1; free.size > 0;) {
     await nextTurn();
     if (signal.aborted) throw abortError(signal);
@@ -164,29 +164,57 @@ export async function match(store: Store, id: number, signal: AbortSignal): Prom
     after = last.position;
     await assign(page.flatMap(({ position, name }) => {
       const item = free.get(name)?.shift();
-      return item === undefined ? [] : [{ position, item }];
+      if (item === undefined) return [];
+      shown.delete(item);
+      return [{ position, item }];
     }));
   }
-  return matched;
+  return { matched, present, lost: shown.size };
 }
 
-/** Items that no entry matches yet, by name, oldest first. */
-async function freeItems(store: Store, id: number): Promise<Map<string, number[]>> {
+/** What the staged entries are to the items of their list. */
+export interface Matched {
+  /** Entries that have an item. */
+  readonly matched: number;
+  /** Items that the list had at its last update, without those in the trash and locked ones. */
+  readonly present: number;
+  /** How many of them have no entry any more. */
+  readonly lost: number;
+}
+
+interface FreeItems {
+  /** Items that no entry matches yet, by name, oldest first. */
+  readonly free: Map<string, number[]>;
+  /** As in `Matched`. */
+  readonly present: number;
+  /** Which of those `present` are among `free`. */
+  readonly shown: Set<number>;
+}
+
+async function freeItems(store: Store, id: number): Promise<FreeItems> {
   const db = await store.open();
   const free = new Map<string, number[]>();
+  const shown = new Set<number>();
+  let present = 0;
   for (let after = 0;;) {
     const { rows } = await sql<FreeItem>`
       SELECT id, tvg_id, imported ->> 'title' AS title,
-        EXISTS (SELECT 1 FROM external_entries WHERE item_id = item.id) AS taken
+        EXISTS (SELECT 1 FROM external_entries WHERE item_id = item.id) AS taken,
+        is_deleted = 0 AND locked = 0 AND vanished_at IS NULL AS is_present
       FROM playlist_items AS item WHERE external_playlist_id = ${id} AND id > ${after}
       ORDER BY id LIMIT ${MATCHED_AT_ONCE}`.execute(db);
     const last = rows[rows.length - 1];
     if (last === undefined) break;
-    for (const row of rows) if (row.taken === 0) append(free, entryName(row, row), row.id);
+    for (const row of rows) {
+      present += row.is_present;
+      if (row.taken === 1) continue;
+      append(free, entryName(row, row), row.id);
+      if (row.is_present === 1) shown.add(row.id);
+    }
     after = last.id;
     await nextTurn();
   }
-  return free;
+  return { free, present, shown };
 }
 
 interface FreeItem {
@@ -194,6 +222,7 @@ interface FreeItem {
   readonly tvg_id: string;
   readonly title: string;
   readonly taken: 0 | 1;
+  readonly is_present: 0 | 1;
 }
 
 function append(lists: Map<string, number[]>, key: string, value: number): void {

@@ -11,7 +11,8 @@ import { addGuides } from "../import.ts";
 import { nextUpdateAt } from "../refresh-time.ts";
 import type { SpoolParts } from "../spool.ts";
 import type { TaskError } from "../tasks.ts";
-import { differingList } from "./fetched-list.ts";
+import { LossError, requireCredible } from "./loss.ts";
+import { differingList, type FetchedList } from "./fetched-list.ts";
 import { forgetValidators } from "./validators.ts";
 import type { ExternalPlaylists, ExternalRow } from "./playlists.ts";
 import type { OpenUrl, Sealer } from "./types.ts";
@@ -52,14 +53,14 @@ export class ExternalUpdater {
   }
 
   /**
-   * Updates one list; calls made meanwhile share the update that is under way. Rejects with `not_found`, or with the reason of
+   * Updates one list; calls made meanwhile share the update that is under way. `isByHand`: the user asked for it. Rejects with `not_found`, or with the reason of
    * the failure: `connection_failed`, `denied`, `timeout`, `too_large`, `invalid_argument` (not a list), `conflict` (another
-   * engine on the same database is reading it too).
+   * engine on the same database is reading it too, or the list lost most of its items).
    */
-  update(id: number, report: (error: TaskError) => void = () => {}): Promise<void> {
+  update(id: number, { isByHand, report = () => {} }: UpdateOptions): Promise<void> {
     let update = this.#running.get(id);
     if (update === undefined) {
-      update = this.#run(id, report).finally(() => this.#running.delete(id));
+      update = this.#run(id, isByHand, report).finally(() => this.#running.delete(id));
       this.#running.set(id, update);
     }
     return update;
@@ -71,7 +72,7 @@ export class ExternalUpdater {
     await Promise.allSettled(this.#running.values());
   }
 
-  async #run(id: number, report: (error: TaskError) => void): Promise<void> {
+  async #run(id: number, isByHand: boolean, report: (error: TaskError) => void): Promise<void> {
     const { clock, log, playlists } = this.#parts;
     const row = await playlists.row(id);
     const late = deadline(
@@ -81,7 +82,7 @@ export class ExternalUpdater {
       () => new MillraceError("timeout", "the list did not come in time"),
     );
     try {
-      const done = await this.#fetchAndApply(row, report, late.signal);
+      const done = await this.#fetchAndApply(row, { isByHand, report }, late.signal);
       await this.#succeeded(row, done);
       log.log("info", "an external playlist was updated", { id, entries: done.staged?.entries ?? "unchanged" });
     } catch (error) {
@@ -94,7 +95,7 @@ export class ExternalUpdater {
 
   async #fetchAndApply(
     row: ExternalRow,
-    report: (error: TaskError) => void,
+    options: Required<UpdateOptions>,
     signal: AbortSignal,
   ): Promise<Outcome> {
     const answer = await this.#parts.open(row.url, {
@@ -114,7 +115,7 @@ export class ExternalUpdater {
       await answer.body.cancel();
       return { etag: row.etag, lastModified: row.last_modified, digest: row.digest, staged: null };
     }
-    if (answer.status < 200 || answer.status > 299) {
+    if (!isWhole(answer.status)) {
       await answer.body.cancel();
       const hint = answer.status === 401 ? ": check login and password" : "";
       throw new MillraceError("connection_failed", `the server answered ${answer.status}${hint}`);
@@ -128,7 +129,7 @@ export class ExternalUpdater {
       const list = await differingList(this.#parts.spools, answer.body, baseUrl, row.digest);
       if (list === null) return { ...validators, digest: row.digest, staged: null };
       try {
-        const staged = await this.#stageAndApply(row, { ...answer, body: list.body }, baseUrl, report, signal);
+        const staged = await this.#stageAndApply(row, { answer, list }, baseUrl, options, signal);
         return { ...validators, digest: list.digest(), staged };
       } finally {
         // The database may have failed before anything was read.
@@ -142,16 +143,16 @@ export class ExternalUpdater {
 
   async #stageAndApply(
     row: ExternalRow,
-    { body, isUnpacked }: Awaited<ReturnType<OpenUrl>>,
+    { answer: { headers, isUnpacked }, list }: Fetched,
     baseUrl: string,
-    report: (error: TaskError) => void,
+    { isByHand, report }: Required<UpdateOptions>,
     signal: AbortSignal,
   ): Promise<Staged> {
     const { store } = this.#parts;
     try {
       const staged = await stage(store, {
         id: row.id,
-        body,
+        body: list.body,
         isUnpacked: isUnpacked === true,
         baseUrl,
         maxBytes: MAX_LIST_BYTES,
@@ -160,8 +161,12 @@ export class ExternalUpdater {
         signal,
       });
       const { rows } = staged;
-      const matched = await match(store, row.id, signal);
+      const { matched, present, lost } = await match(store, row.id, signal);
       const now = this.#now();
+      // Without a length nothing else shows that the connection broke off.
+      const hasEnd = isUnpacked || headers.has("content-length") || headers.has("transfer-encoding");
+      const loss = { present, lost, isCut: !hasEnd && list.endsInLine() };
+      requireCredible(loss, { since: row.shrunk_at, now, isByHand });
       // From here until the end the items match neither the last list nor this one: after a failure the next update must
       // read the list whole.
       await forgetValidators(await store.open(), "", (eb) => eb("id", "=", row.id));
@@ -201,6 +206,7 @@ export class ExternalUpdater {
         last_update: now,
         failures: 0,
         last_error: "",
+        shrunk_at: 0,
         etag: unlessChanged(etag),
         last_modified: unlessChanged(lastModified),
         digest: unlessChanged(digest),
@@ -223,8 +229,12 @@ export class ExternalUpdater {
     log.log(isFault ? "error" : "warn", "an external playlist was not updated", { id: row.id, ...fields });
     try {
       const db = await store.open();
-      const failures = row.failures + 1;
-      await db.updateTable("external_playlists").set({ failures, last_error: told }).where("id", "=", row.id).execute();
+      const isShrunk = error instanceof LossError;
+      // The server is fine: a loss is no reason to ask more often than usual.
+      const failures = isShrunk ? 0 : row.failures + 1;
+      const doubt = isShrunk && row.shrunk_at === 0 ? { shrunk_at: this.#now() } : {};
+      await db.updateTable("external_playlists").set({ failures, last_error: told, ...doubt }).where("id", "=", row.id)
+        .execute();
       await this.#plan(row.id, failures, random());
     } catch (cause) {
       log.log("error", "an external playlist's failure was not stored", { id: row.id, error: cause });
@@ -244,6 +254,23 @@ export class ExternalUpdater {
   #now(): number {
     return Math.floor(this.#parts.clock.now() / 1000);
   }
+}
+
+/** How an update was started. */
+export interface UpdateOptions {
+  readonly isByHand: boolean;
+  /** Called with the lines that could not be used. */
+  readonly report?: (error: TaskError) => void;
+}
+
+interface Fetched {
+  readonly answer: Awaited<ReturnType<OpenUrl>>;
+  readonly list: FetchedList;
+}
+
+/** Whether an answer with this status has a whole list. A part (206), which nobody asked for, is no list. */
+export function isWhole(status: number): boolean {
+  return status >= 200 && status <= 299 && status !== 206;
 }
 
 /** Result of a successful fetch; `staged` null: the list has not changed. */

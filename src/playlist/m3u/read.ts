@@ -31,6 +31,13 @@ const FORBIDDEN = /^(?:javascript|vbscript|data|file|blob|about):/i;
 /** Tags of HLS manifests (RFC 8216), which list segments and renditions, not channels. */
 const HLS_ONLY = /^#EXT-X-(?:TARGETDURATION|MEDIA-SEQUENCE|STREAM-INF|PART-INF)/;
 
+/** What names content of its own in a line without directives: an address with its authority, a magnet link, a content id. */
+const NAMES_CONTENT = /^(?:[A-Za-z][A-Za-z0-9+.-]{1,31}:\/\/[^\s/]|magnet:\?|[0-9a-f]{40}$)/i;
+/** Text that servers put in place of an address: markup, JSON. */
+const NO_PATH = /^[<{}[\]"]|[<>]/;
+/** A relative address that no `#EXTINF` announces must look like a path: messages of servers do not. */
+const PATH = /^[^\s:]*[/?]\S*$|^[^\s:]+\.[a-z0-9]{2,5}$|^[^:]+\.(?:aac|avi|flac|m3u8|m4a|mkv|mov|mp[34]|ogg|ts|wmv)$/i;
+
 /** An event of the reader whose entries are of type `Made`. */
 type EventOf<Made> = Exclude<M3uEvent, { kind: "entry" }> | { kind: "entry"; line: number; entry: Made };
 
@@ -40,6 +47,7 @@ type MakeEntry<Made> = (url: string, info: string | null, group: string, directi
 /**
  * Yields the header if there is one, entries, and errors for lines that could not be used, in order. Throws `too_large`
  * over a limit of bytes, `invalid_argument` for anything but a list (a web page, an HLS manifest, damaged gzip), `aborted`.
+ * Servers send errors with status 200, so text is a list only if it has `#EXTM3U` or `#EXTINF`, or begins with an address.
  * Leaving the loop cancels `stream`.
  */
 export function readM3u(stream: ReadableStream<Uint8Array>, options: ReadM3uOptions = {}): AsyncGenerator<M3uEvent> {
@@ -65,6 +73,9 @@ async function* eventsOf<Made>(
   let directives: string[] = [];
   let entries = 0;
   let begun = false;
+  let isList = false;
+  /** True when a line was neither an address nor a directive before it was known whether this is a list. */
+  let isDoubtful = false;
   const fail = (line: number, message: string) => ({ kind: "error" as const, error: { line, message } });
   const reset = () => {
     info = null;
@@ -90,10 +101,12 @@ async function* eventsOf<Made>(
       const first = !begun;
       begun = true;
       if (/^#EXTM3U(?=\s|$)/i.test(text)) {
+        isList = true;
         if (first) {
           yield { kind: "header", header: { attributes: readAttributes(withoutCommas(text.slice(7))).attributes } };
         }
       } else if (/^#EXTINF:/i.test(text)) {
+        isList = true;
         if (info !== null) yield fail(infoLine, "no address follows");
         info = text.slice(8);
         infoLine = number;
@@ -102,7 +115,12 @@ async function* eventsOf<Made>(
       } else if (/^#(?:EXT|KODIPROP)[\w-]*:/i.test(text)) {
         if (directives.length < MAX_DIRECTIVES) directives.push(text);
       } else if (!text.startsWith("#")) {
-        const url = address(text, options.baseUrl);
+        if (!isList) {
+          if (!NAMES_CONTENT.test(text)) isDoubtful = true;
+          else if (isDoubtful) throw noList();
+          else isList = true;
+        }
+        const url = isList ? address(text, options.baseUrl, info !== null) : null;
         if (url === null) {
           yield fail(
             number,
@@ -118,7 +136,12 @@ async function* eventsOf<Made>(
       }
     }
   }
+  if (isDoubtful && !isList) throw noList();
   if (info !== null) yield fail(infoLine, "no address follows");
+}
+
+function noList(): MillraceError {
+  return new MillraceError("invalid_argument", "invalid playlist: it neither has #EXTM3U nor begins with an address");
 }
 
 /** Guides that a header names, each once, in their order. */
@@ -145,10 +168,12 @@ function entry(url: string, text: string | null, group: string, directives: read
   };
 }
 
-function address(text: string, baseUrl: string | undefined): string | null {
+/** The absolute address that a line names; null when it names none. `isAnnounced`: `#EXTINF` stands before it. */
+function address(text: string, baseUrl: string | undefined, isAnnounced: boolean): string | null {
   if (text.length > MAX_URL_CHARS || FORBIDDEN.test(text)) return null;
   if (ABSOLUTE.test(text) || /^[0-9a-f]{40}$/i.test(text)) return text;
-  if (baseUrl === undefined || /^[A-Za-z]:/.test(text) || !URL.canParse(text, baseUrl)) return null;
+  if (NO_PATH.test(text) || !(isAnnounced || PATH.test(text))) return null;
+  if (baseUrl === undefined || /^[A-Za-z][A-Za-z0-9+.-]*:/.test(text) || !URL.canParse(text, baseUrl)) return null;
   return new URL(text, baseUrl).href;
 }
 

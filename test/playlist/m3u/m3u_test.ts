@@ -209,7 +209,7 @@ const PIECES = [
 
 function randomList(seed: number): string {
   const random = seededBelow(seed);
-  let text = "";
+  let text = seed % 2 === 0 ? "#EXTM3U\n" : "http://h/first\n";
   for (let i = random(60); i >= 0; i--) text += PIECES[random(PIECES.length)]!;
   return text;
 }
