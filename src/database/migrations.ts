@@ -143,6 +143,8 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
       WHERE imported ->> '$.attributes."tvg-chno"' IS NOT NULL AND is_deleted = 0 AND enabled = 1`,
   ],
   ["ALTER TABLE external_playlists ADD COLUMN shrunk_at INTEGER NOT NULL DEFAULT 0"],
+  // Some values of `tvg-id` are none; which ids are on entries of many names shows when the lists are read whole again.
+  [renameItems, "UPDATE external_playlists SET etag = '', last_modified = '', digest = ''"],
 ];
 
 /** Version of a database that another program made. */

@@ -26,10 +26,21 @@ export function normalizedName(name: string): string {
   return letters(folded.replace(QUALITY, " ")) || letters(folded);
 }
 
-/** Key of the items that are one channel: by `tvg-id`, else by normalised name. */
-export function mediaGroup({ title, tvgId }: { readonly title: string; readonly tvgId: string }): string {
+/** Values of `tvg-id` that say that there is none, without spaces and punctuation. */
+const NO_ID = /^(?:0*|na|nil|null|none|false|undefined|unknown|noid|notvgid|noepg|empty|blank|dummy|tvgid|nan)$/;
+
+/** The form in which `tvg-id`s are compared; empty for what lists write where they have none (`N/A`, `0`, `-`, `none`). */
+export function channelId(tvgId: string): string {
   const id = tvgId.trim().toLowerCase();
-  return id !== "" ? `id:${id}` : `name:${normalizedName(title)}`;
+  return NO_ID.test(letters(id)) ? "" : id;
+}
+
+/** Key of the items that are one channel: by `tvg-id`, else by normalised name; a name of symbols alone stays as it is. */
+export function mediaGroup({ title, tvgId }: { readonly title: string; readonly tvgId: string }): string {
+  const id = channelId(tvgId);
+  if (id !== "") return `id:${id}`;
+  const name = normalizedName(title);
+  return name !== "" ? `name:${name}` : `text:${foldText(title).trim()}`;
 }
 
 function letters(text: string): string {

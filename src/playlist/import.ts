@@ -1,5 +1,6 @@
 /** Imports an M3U list as the user's own items: `playlist_import`. */
 import { sql, type Transaction } from "kysely";
+import { nextTurn } from "../bytes/turn.ts";
 import type { Schema } from "../database/schema.ts";
 import type { Store } from "../database/store.ts";
 import { abortError } from "../errors.ts";
@@ -12,12 +13,14 @@ import {
   type ImportedEntry,
   inStatements,
   type ListFacts,
+  STATEMENT_ENTRIES,
 } from "./entry.ts";
 import { hashIs } from "./identity.ts";
 import { insertRows } from "./item-rows.ts";
 import { countM3u, guidesOf, readM3u, type ReadM3uOptions } from "./m3u/read.ts";
 import type { M3uEntry } from "./m3u/types.ts";
 import { GIVEN_BY_PUBLIC } from "./private-addresses.ts";
+import { SharedIds } from "./shared-ids.ts";
 import type { TaskProgress } from "./tasks.ts";
 
 /** The list to import, and the owner of its items. */
@@ -54,6 +57,8 @@ export async function importList(
   progress.total = await countM3u(request.open(), options);
   let header: Readonly<Record<string, string>> = {};
   const batch = new EntryBatch();
+  const ids = new SharedIds();
+  const lastBefore = await lastItem(store);
   const flush = async () => {
     if (progress.signal.aborted) throw abortError(progress.signal);
     const entries = batch.take();
@@ -62,7 +67,7 @@ export async function importList(
     const skipped = await db.transaction().execute(async (trx) => {
       let skipped = 0;
       await inStatements(entries, async (part) => {
-        skipped += part.length - await addNew(trx, clock, request, part, facts);
+        skipped += part.length - await addNew(trx, clock, request, part, facts, ids);
       });
       return skipped;
     });
@@ -77,6 +82,33 @@ export async function importList(
     else if (batch.push(event.entry)) await flush();
   }
   await flush();
+  await ungroup(store, lastBefore, ids);
+}
+
+async function lastItem(store: Store): Promise<number> {
+  const db = await store.open();
+  const { last } = await db.selectFrom("playlist_items").select((eb) => eb.fn.max<number | null>("id").as("last"))
+    .executeTakeFirstOrThrow();
+  return last ?? 0;
+}
+
+/** Takes the items after `lastBefore` out of channels whose id the list has on entries of many names. */
+async function ungroup(store: Store, lastBefore: number, ids: SharedIds): Promise<void> {
+  const db = await store.open();
+  for (const shared of ids.all) {
+    for (let after = lastBefore;;) {
+      const page = await db.selectFrom("playlist_items").select(["id", "title", "tvg_id"])
+        .where("media_group", "=", `id:${shared}`).where("id", ">", after).where("external_playlist_id", "=", -1)
+        .orderBy("id").limit(STATEMENT_ENTRIES).execute();
+      const last = page[page.length - 1];
+      if (last === undefined) break;
+      const groups = page.map((item) => ({ id: item.id, media: ids.mediaGroupOf(item) }));
+      await sql`UPDATE playlist_items SET media_group = made.value ->> 'media'
+        FROM json_each(${JSON.stringify(groups)}) AS made WHERE playlist_items.id = made.value ->> 'id'`.execute(db);
+      after = last.id;
+      await nextTurn();
+    }
+  }
 }
 
 /** Stores the addresses of the programme guides that a list names. */
@@ -101,8 +133,10 @@ async function addNew(
   { owner, allowPrivate, isPublic = false }: ImportRequest,
   entries: readonly M3uEntry[],
   facts: ListFacts,
+  ids: SharedIds,
 ): Promise<number> {
   const all = entries.map((entry) => ({ group: groupOf(entry), fields: entryFields(entry, facts) }));
+  for (const { fields } of all) ids.add(fields);
   const hashes = JSON.stringify(all.map(({ fields }) => fields.hash));
   // The plus keeps SQLite from choosing another index than that of the hashes and reading all items for each batch.
   const { rows: known } = await sql<Known>`SELECT hash, title, category, imported

@@ -180,11 +180,13 @@ export class Playlist {
       if (shared.tvgLogo !== undefined) await markEdited(trx, ids, EDITED.logo);
       if (title === undefined || !ids.includes(id)) return;
       await markEdited(trx, [id], EDITED.title);
-      const { tvg_id } = await trx.selectFrom("playlist_items").select("tvg_id").where("id", "=", id)
-        .executeTakeFirstOrThrow();
+      const { tvg_id, media_group } = await trx.selectFrom("playlist_items").select(["tvg_id", "media_group"])
+        .where("id", "=", id).executeTakeFirstOrThrow();
+      // Its list may have the id on many channels: then it was none before, too.
+      const tvgId = media_group.startsWith("id:") ? tvg_id : "";
       await trx.updateTable("playlist_items").set({
         title,
-        media_group: mediaGroup({ title, tvgId: tvg_id }),
+        media_group: mediaGroup({ title, tvgId }),
         search_text: foldText(title),
       }).where("id", "=", id).execute();
     });

@@ -236,7 +236,8 @@ test("an update rejects with conflict and disables nothing when another engine r
         report: () => {},
         signal: never,
       });
-    const { rows } = await read(text + "http://h/new\n");
+    const staged = await read(text + "http://h/new\n");
+    const { rows } = staged;
     const { matched } = await match(store, id, never);
     assertEquals([rows, matched], [301, 300]);
     // The other one has begun to read, has read some of it, and all of it without having looked for the items.
@@ -247,7 +248,7 @@ test("an update rejects with conflict and disables nothing when another engine r
     }
     assertEquals([...(await items()).values()], before);
     await clearStage(store, id);
-    await fails(() => applyEntries(store, id, rows, 1, never), /another engine/);
+    await fails(() => applyEntries(store, id, staged, 1, never), /another engine/);
     assertEquals([...(await items()).values()], before);
     await lists.updateExternal(id);
     assertEquals([...(await items()).values()], before);

@@ -35,6 +35,33 @@ test("contentHashes() answers the SHA-1 and SHA-256 of the address and its kind 
   assertEquals(contentHashes(item), { hash: await digest("SHA-1"), hashV2: await digest("SHA-256") });
 });
 
+test("mediaGroup() takes no placeholder for an id, and no name of symbols for another", () => {
+  const group = (title: string, tvgId = "") => mediaGroup({ title, tvgId });
+  for (
+    const none of [
+      "",
+      "N/A",
+      " n.a. ",
+      "NA",
+      "0",
+      "00",
+      "null",
+      "None",
+      "-",
+      "--",
+      "(no tvg-id)",
+      "undefined",
+      "#",
+      "Unknown",
+    ]
+  ) {
+    assertEquals(group("News", none), group("News"), none);
+  }
+  for (const id of ["1", "10", "n", "nan.tv", "none.uk", "null2", "zero"]) assertEquals(group("News", id), `id:${id}`);
+  assertNotEquals(group("★★★"), group("---"));
+  assertEquals(group("★★★"), group(" ★★★ "));
+});
+
 test("mediaGroup() and contentHashes() depend on what makes items the same", () => {
   assertEquals(mediaGroup({ title: "A b", tvgId: "" }), mediaGroup({ title: "a-B", tvgId: "" }));
   assertEquals(mediaGroup({ title: "x", tvgId: "Ch.1 " }), mediaGroup({ title: "y", tvgId: "ch.1" }));

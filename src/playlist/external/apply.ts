@@ -2,7 +2,7 @@
 import { sql, type Transaction } from "kysely";
 import { StepSize } from "../../bytes/step-size.ts";
 import { nextTurn } from "../../bytes/turn.ts";
-import { foldText, mediaGroup } from "../../database/names.ts";
+import { foldText } from "../../database/names.ts";
 import type { Schema } from "../../database/schema.ts";
 import type { Store } from "../../database/store.ts";
 import { abortError, MillraceError } from "../../errors.ts";
@@ -10,6 +10,7 @@ import { BATCH_ENTRIES, type EntryFields, STATEMENT_ENTRIES } from "../entry.ts"
 import { ENTRY_COLUMNS, insertRows } from "../item-rows.ts";
 import type { PlaylistItem } from "../items.ts";
 import { EDITED } from "../overlay.ts";
+import type { SharedIds } from "../shared-ids.ts";
 
 /** Columns of items that a refresh may write. */
 const WRITTEN = [...ENTRY_COLUMNS, "enabled", "is_deleted", "vanished_at", "enabled_before", "updated_at"] as const;
@@ -91,11 +92,18 @@ export async function sweepVanished(store: Store, limit: number, now: number): P
   }
 }
 
-/** Adds and updates `rows` entries, batch by batch; each batch is one transaction. Rejects as `markVanished`. */
+/** The staged entries. */
+export interface Applied {
+  readonly rows: number;
+  /** The ids of the whole list. */
+  readonly ids: SharedIds;
+}
+
+/** Adds and updates the staged entries, batch by batch; each batch is one transaction. Rejects as `markVanished`. */
 export async function applyEntries(
   store: Store,
   id: number,
-  rows: number,
+  { rows, ids }: Applied,
   now: number,
   signal: AbortSignal,
 ): Promise<void> {
@@ -106,7 +114,7 @@ export async function applyEntries(
     const isOver = await db.transaction().execute(async (trx) => {
       if (!await exists(trx, id)) return true;
       for (let at = from; at < end; at += STATEMENT_ENTRIES) {
-        await applyPart(trx, id, at, Math.min(at + STATEMENT_ENTRIES, end), now);
+        await applyPart(trx, { id, ids, now }, at, Math.min(at + STATEMENT_ENTRIES, end));
         await nextTurn();
       }
       return false;
@@ -116,7 +124,12 @@ export async function applyEntries(
 }
 
 /** Applies the entries at the positions from `from` to before `end`. */
-async function applyPart(trx: Transaction<Schema>, id: number, from: number, end: number, now: number): Promise<void> {
+async function applyPart(
+  trx: Transaction<Schema>,
+  { id, ids: sharedIds, now }: { id: number; ids: SharedIds; now: number },
+  from: number,
+  end: number,
+): Promise<void> {
   const entries = await trx.selectFrom("external_entries").select(["fields", "item_id"])
     .where("external_playlist_id", "=", id).where("position", ">=", from).where("position", "<", end)
     .orderBy("position").execute();
@@ -128,14 +141,15 @@ async function applyPart(trx: Transaction<Schema>, id: number, from: number, end
   const added: EntryFields[] = [];
   const changed: Record<string, unknown>[] = [];
   for (const entry of entries) {
-    const fields = JSON.parse(entry.fields) as EntryFields;
+    const read = JSON.parse(entry.fields) as EntryFields;
+    const fields = sharedIds.all.size === 0 ? read : { ...read, media_group: sharedIds.mediaGroupOf(read) };
     if (entry.item_id === null) {
       added.push(fields);
       continue;
     }
     const item = items.get(entry.item_id);
     if (item === undefined || item.locked === 1) continue;
-    const merged = { ...merge(item, fields), ...returned(item) };
+    const merged = { ...merge(item, fields, sharedIds), ...returned(item) };
     if (WRITTEN.some((name) => name !== "updated_at" && merged[name] !== item[name])) {
       changed.push({ id: item.id, ...merged, updated_at: now });
     }
@@ -148,7 +162,7 @@ async function applyPart(trx: Transaction<Schema>, id: number, from: number, end
 }
 
 /** The entry's values, except where the user changed the item. */
-function merge(item: PlaylistItem, fields: EntryFields): EntryFields {
+function merge(item: PlaylistItem, fields: EntryFields, ids: SharedIds): EntryFields {
   const isRenamed = (item.edited & EDITED.title) !== 0;
   const title = isRenamed ? item.title : fields.title;
   return {
@@ -156,7 +170,7 @@ function merge(item: PlaylistItem, fields: EntryFields): EntryFields {
     ...(item.hash === fields.hash ? found(item, fields) : {}),
     title,
     search_text: isRenamed ? foldText(title) : fields.search_text,
-    media_group: isRenamed ? mediaGroup({ title, tvgId: fields.tvg_id }) : fields.media_group,
+    media_group: isRenamed ? ids.mediaGroupOf({ title, tvg_id: fields.tvg_id }) : fields.media_group,
     tvg_logo: (item.edited & EDITED.logo) !== 0 ? item.tvg_logo : fields.tvg_logo,
   };
 }

@@ -11,6 +11,7 @@ import { abortError, MillraceError } from "../../errors.ts";
 import { EntryBatch, entryFields, entryName, groupOf, inStatements, type ListFacts } from "../entry.ts";
 import { guidesOf, readM3u } from "../m3u/read.ts";
 import { hashIs } from "../identity.ts";
+import { SharedIds } from "../shared-ids.ts";
 import type { M3uEntry, M3uHeader } from "../m3u/types.ts";
 import type { TaskError } from "../tasks.ts";
 
@@ -29,6 +30,7 @@ export interface Staged {
   /** Entries staged, without duplicates and those that the user deleted. */
   readonly rows: number;
   readonly guides: readonly string[];
+  readonly ids: SharedIds;
 }
 
 /** The list to stage. */
@@ -58,6 +60,7 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
   const removed = new Set(removedRows.map(({ hash }) => hash));
   const seen = new Map<string, number>();
   const known = new Set<string>();
+  const ids = new SharedIds();
   let header: M3uHeader = { attributes: {} };
   let entries = 0;
   let position = 0;
@@ -67,6 +70,7 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
     const facts = { ...request.facts, header: header.attributes };
     const write = (trx: Transaction<Schema>) => async (part: readonly M3uEntry[]) => {
       const all = part.map((entry) => ({ entry, fields: entryFields(entry, facts) }));
+      for (const { fields } of all) ids.add(fields);
       const rows = all.filter(({ fields }) => !removed.has(fields.hash)).map(({ entry, fields }) => {
         const nth = seen.get(fields.hash) ?? 0;
         seen.set(fields.hash, nth + 1);
@@ -98,7 +102,7 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
   if (entries === 0) {
     throw new MillraceError("invalid_argument", "the list has no entries; the items of the last update stay");
   }
-  return { entries, rows: position, guides: guidesOf(header) };
+  return { entries, rows: position, guides: guidesOf(header), ids };
 }
 
 /** Key made of address, title and group; long ones become their SHA-256, or 500,000 could take hundreds of MB. */

@@ -171,7 +171,7 @@ export class ExternalUpdater {
       // read the list whole.
       await forgetValidators(await store.open(), "", (eb) => eb("id", "=", row.id));
       await markVanished(store, row.id, now, { rows, matched });
-      await applyEntries(store, row.id, rows, now, signal);
+      await applyEntries(store, row.id, staged, now, signal);
       return staged;
     } finally {
       await clearStage(store, row.id);
