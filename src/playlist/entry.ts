@@ -84,6 +84,8 @@ export class EntryBatch {
   }
 }
 
+/** Attribute of exported entries that came from an external list: importing them again does not make them the user's own. */
+export const EXTERNAL_MARK = "x-external";
 /** Header attributes that entries inherit, as players read them. */
 const INHERITED = ["catchup", "catchup-type", "catchup-days", "catchup-source", "tvg-shift"];
 /** Names and other short texts, characters, as in the API. */
@@ -98,7 +100,7 @@ export function groupOf({ attributes, group }: Pick<M3uEntry, "attributes" | "gr
 
 /** Returns the columns of the item that `entry` describes. */
 export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
-  const attributes = { ...entry.attributes };
+  const { [EXTERNAL_MARK]: _, ...attributes } = entry.attributes;
   for (const name of INHERITED) {
     const value = list.header[name];
     if (value && attributes[name] === undefined) attributes[name] = value;

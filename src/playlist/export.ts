@@ -4,7 +4,7 @@ import { nextTurn } from "../bytes/turn.ts";
 import type { Store } from "../database/store.ts";
 import type { PlaylistItemsTable, Schema } from "../database/schema.ts";
 import { NUMBER_COLUMNS, numberOf } from "./channel-numbers.ts";
-import type { ImportedEntry } from "./entry.ts";
+import { EXTERNAL_MARK, type ImportedEntry } from "./entry.ts";
 import type { M3uEntry, M3uHeader } from "./m3u/types.ts";
 import { writeM3u } from "./m3u/write.ts";
 import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
@@ -42,6 +42,7 @@ type Row =
     | "content_id"
     | "infohash"
     | "transport_type"
+    | "external_playlist_id"
   >
   & {
     readonly id: number;
@@ -92,6 +93,7 @@ async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenera
       "content_id",
       "infohash",
       "transport_type",
+      "external_playlist_id",
       "imported",
       // Items to leave out are read, too: SQLite would look for the next one as long as it takes.
     ]).where("is_deleted", "=", 0).where("id", ">", after).orderBy("id").limit(PAGE_ITEMS);
@@ -152,5 +154,6 @@ function entryOf(row: Row, url: string, number: string | null, request: ExportRe
   set("tvg-logo", row.tvg_logo.startsWith("data:") ? request.logoUrl(row.id) : row.tvg_logo);
   if (number !== null) attributes["tvg-chno"] ??= number;
   if (!attributes["group-title"] && imported.group === "") set("group-title", row.category ?? "");
+  if (row.external_playlist_id >= 0) attributes[EXTERNAL_MARK] = "1";
   return { ...imported, title: row.title, attributes, url };
 }

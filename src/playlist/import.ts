@@ -9,6 +9,7 @@ import {
   EntryBatch,
   type EntryFields,
   entryFields,
+  EXTERNAL_MARK,
   groupOf,
   type ImportedEntry,
   inStatements,
@@ -39,9 +40,9 @@ export interface ImportRequest {
 }
 
 /**
- * Adds the entries in batches; a cancelled import keeps those already added (`done` of `total`). Entries that the playlist
- * already has (same content, title and group) are skipped, so that importing an export, or the same list again, changes
- * nothing. Bad lines are reported. Rejects as `readM3u`, if possible before anything is added.
+ * Adds the entries in batches; a cancelled import keeps those already added (`done` of `total`). Entries that the user's own
+ * enabled items already are (same content, title and group) are skipped, so that importing an export, or the same list
+ * again, changes nothing. An item of an external list goes when that list does, so it stands only for its own exported entry. Bad lines are reported. Rejects as `readM3u`, if possible before anything is added.
  */
 export async function importList(
   store: Store,
@@ -124,6 +125,8 @@ interface Known {
   readonly title: string;
   readonly category: string | null;
   readonly imported: string | null;
+  /** 1: an enabled item of the user. */
+  readonly is_own: number;
 }
 
 /** Adds those of `entries` that are new; returns their number. */
@@ -135,25 +138,32 @@ async function addNew(
   facts: ListFacts,
   ids: SharedIds,
 ): Promise<number> {
-  const all = entries.map((entry) => ({ group: groupOf(entry), fields: entryFields(entry, facts) }));
+  const all = entries.map((entry) => ({
+    group: groupOf(entry),
+    fields: entryFields(entry, facts),
+    isExternal: entry.attributes[EXTERNAL_MARK] !== undefined,
+  }));
   for (const { fields } of all) ids.add(fields);
   const hashes = JSON.stringify(all.map(({ fields }) => fields.hash));
   // The plus keeps SQLite from choosing another index than that of the hashes and reading all items for each batch.
-  const { rows: known } = await sql<Known>`SELECT hash, title, category, imported
+  const { rows: known } = await sql<Known>`SELECT hash, title, category, imported,
+      external_playlist_id = -1 AND enabled = 1 AS is_own
     FROM json_each(${hashes}) AS wanted CROSS JOIN playlist_items ON ${hashIs("hash", sql`wanted.value`)}
     WHERE +is_deleted = 0 AND (${owner} = '' OR owner IN ('', ${owner}))`.execute(trx);
   const keys = new Set<string>();
+  const external = new Set<string>();
   for (const item of known) {
+    const there = item.is_own === 1 ? keys : external;
     const imported = item.imported === null ? null : JSON.parse(item.imported) as ImportedEntry;
     const group = imported === null ? item.category ?? "" : groupOf(imported);
-    keys.add(key(item.hash, item.title, group));
+    there.add(key(item.hash, item.title, group));
     // The user may have edited the item's title since; the list still has the old one.
-    if (imported !== null) keys.add(key(item.hash, imported.title, group));
+    if (imported !== null) there.add(key(item.hash, imported.title, group));
   }
   const added: EntryFields[] = [];
-  for (const { group, fields } of all) {
+  for (const { group, fields, isExternal } of all) {
     const its = key(fields.hash, fields.title, group);
-    if (keys.has(its)) continue;
+    if (keys.has(its) || isExternal && external.has(its)) continue;
     keys.add(its);
     added.push(fields);
   }
