@@ -2,6 +2,7 @@
 import type { ByteSource } from "../source.ts";
 import { MillraceError } from "../../errors.ts";
 import { PACKET_BYTES } from "./packet.ts";
+import { areAligned, CONTEXT_PACKETS, realign } from "./realign.ts";
 import { findPackets, PACKET_STRIDES, type PacketGrid } from "./sync.ts";
 
 /** Layout of the packets in a file. */
@@ -21,7 +22,10 @@ export async function detectPackets(source: ByteSource, signal: AbortSignal): Pr
   return { ...grid, packetCount: Math.floor((source.sizeBytes - grid.firstAt - PACKET_BYTES) / grid.strideBytes) + 1 };
 }
 
-/** `count` packets from `first` on, 188 bytes each, whatever the stride. Stays within the file. */
+/**
+ * `count` packets from `first` on, 188 bytes each, whatever the stride. Stays within the file. Where the file lost bytes or
+ * has too many, as `realign`.
+ */
 export async function readPackets(
   format: PacketFormat,
   source: ByteSource,
@@ -33,12 +37,37 @@ export async function readPackets(
   if (first < 0 || take <= 0) throw new MillraceError("invalid_argument", `packet ${first} is outside the file`);
   const { strideBytes, firstAt } = format;
   const length = (take - 1) * strideBytes + PACKET_BYTES;
-  const bytes = await source.read(firstAt + first * strideBytes, length, { signal });
+  const start = firstAt + first * strideBytes;
+  // The next sync byte shows that the last packet is whole.
+  const shown = Math.min(source.sizeBytes - start, take * strideBytes + 1);
+  const read = await source.read(start, shown, { signal });
+  const bytes = read.subarray(0, length);
+  if (!areAligned(read, strideBytes, Math.ceil(shown / strideBytes))) {
+    source.release?.(bytes);
+    return await realigned(format, source, first, take, signal);
+  }
   if (strideBytes === PACKET_BYTES) return bytes;
   const packets = new Uint8Array(take * PACKET_BYTES);
   for (let i = 0; i < take; i++) {
     packets.set(bytes.subarray(i * strideBytes, i * strideBytes + PACKET_BYTES), i * PACKET_BYTES);
   }
+  source.release?.(bytes);
+  return packets;
+}
+
+async function realigned(
+  { firstAt, strideBytes }: PacketFormat,
+  source: ByteSource,
+  first: number,
+  count: number,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const start = firstAt + first * strideBytes;
+  const reach = CONTEXT_PACKETS * strideBytes;
+  const from = Math.max(0, start - reach);
+  const to = Math.min(source.sizeBytes, start + (count + 1) * strideBytes + reach);
+  const bytes = await source.read(from, to - from, { signal });
+  const packets = realign({ bytes, from: start - from, isEnd: to === source.sizeBytes }, strideBytes, count);
   source.release?.(bytes);
   return packets;
 }

@@ -21,7 +21,10 @@ export async function* readTs(
   for (let at = start; at < end;) {
     const first = Math.floor(at / PACKET_BYTES);
     const last = Math.ceil(Math.min(end, (first + READ_PACKETS) * PACKET_BYTES) / PACKET_BYTES);
-    const bytes = await readPackets(format, source, first, last - first, signal);
+    // Plain packets are sent as the file has them, with what it lost.
+    const bytes = format.strideBytes === PACKET_BYTES
+      ? await source.read(format.firstAt + first * PACKET_BYTES, (last - first) * PACKET_BYTES, { signal })
+      : await readPackets(format, source, first, last - first, signal);
     const base = first * PACKET_BYTES;
     const until = Math.min(end, last * PACKET_BYTES);
     while (at < until) {
