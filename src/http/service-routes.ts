@@ -2,6 +2,8 @@
 import type { Hono } from "hono";
 import type { RuntimeFacts } from "../ports.ts";
 import { VERSION, VERSION_CODE } from "../version.ts";
+import { API_CODES, ApiError, failureEnvelope, toApiError } from "./api/codes.ts";
+import type { ApiParts } from "./api/parts.ts";
 import type { HttpEnv, HttpParts } from "./context.ts";
 import { shortened } from "./errors.ts";
 
@@ -12,22 +14,43 @@ export function versionInfo(
   return { version: VERSION, code: VERSION_CODE, platform: runtime.platform };
 }
 
+/** The log says where the damaged database lies. */
+const PLAYLIST_REPLACED =
+  "the database was damaged: it was set aside, and playlists, accounts and settings have what could be read of it";
+
+/** The result of `get_status`; `notice`, our addition, says what the user should know, where there is something. */
+export async function engineStatus(
+  { playlist, runtime }: Pick<ApiParts, "playlist" | "runtime">,
+): Promise<{ playlist_loaded: boolean; version: ReturnType<typeof versionInfo>; notice?: string }> {
+  return {
+    playlist_loaded: await playlist.isLoaded(),
+    version: versionInfo(runtime),
+    ...(playlist.wasReplaced ? { notice: PLAYLIST_REPLACED } : {}),
+  };
+}
+
 /** A JavaScript name that JSONP may call, with dots at most. */
 const CALLBACK = /^[A-Za-z_$][\w$]{0,63}(\.[A-Za-z_$][\w$]{0,63}){0,3}$/;
 
 /** Adds the route. */
 export function addServiceRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
-  app.get("/webui/api/service", (c) => {
-    const method = c.req.query("method");
-    const body = method === "get_version"
-      ? { result: versionInfo(parts.runtime), error: null }
-      : method === undefined || method === ""
-      ? { result: null, error: { message: "missing parameter: method", code: 2 } }
-      : { result: null, error: { message: `unknown method: ${shortened(method)}`, code: 1 } };
+  const resultOf = (method: string) => {
+    if (method === "get_version") return versionInfo(parts.runtime);
+    if (method === "get_status") return engineStatus({ playlist: parts.api.playlist, runtime: parts.runtime });
+    if (method === "") throw new ApiError(API_CODES.missingParameter, "missing parameter: method");
+    throw new ApiError(API_CODES.unknownMethod, `unknown method: ${shortened(method)}`);
+  };
+  app.get("/webui/api/service", async (c) => {
+    let body: Record<string, unknown>;
+    try {
+      body = { result: await resultOf(c.req.query("method") ?? ""), error: null };
+    } catch (error) {
+      body = failureEnvelope(toApiError(error));
+    }
     if (c.req.query("format") !== "jsonp") return c.json(body);
     const callback = c.req.query("callback") ?? "";
     if (!CALLBACK.test(callback)) {
-      return c.json({ result: null, error: { message: "invalid parameter: callback", code: 3 } });
+      return c.json(failureEnvelope(new ApiError(API_CODES.invalidParameter, "invalid parameter: callback")));
     }
     return c.body(`/**/${callback}(${JSON.stringify(body)});`, 200, {
       "content-type": "text/javascript; charset=utf-8",

@@ -34,7 +34,11 @@ const signIn = ({ call }: Served, params: Record<string, string> = {}, from = FR
 const loginOf = async ({ call }: Served) => (await call("check_auth")).result.login;
 
 function assertAuthError(answer: Answer, what: string): void {
-  assertEquals([answer.status, answer.result, answer.error], [200, null, { message: "auth_error", code: 0 }], what);
+  assertEquals(
+    [answer.status, answer.result, answer.error],
+    [200, undefined, { message: "auth_error", code: 0 }],
+    what,
+  );
 }
 
 /** What section 2.10 shows while nobody is signed in. */
@@ -216,7 +220,7 @@ test("sign_in is limited per account from any address, and per address for any a
     // Five failures in a row lock the account, even for the right password from elsewhere.
     for (let i = 0; i < 5; i++) assertAuthError(await signIn(served, wrong, `10.0.0.${i}`), `attempt ${i}`);
     const closed = await signIn(served, {}, "10.0.0.9");
-    assertEquals([closed.status, closed.result, closed.error?.code], [429, null, 9]);
+    assertEquals([closed.status, closed.result, closed.error?.code], [429, undefined, 9]);
     assertEquals(closed.error!.message, `too many attempts; try again in ${closed.retryAfterS} s`);
     assert(closed.retryAfterS! > 0 && closed.retryAfterS! <= 60, String(closed.retryAfterS));
     served.clock.advance(60_000);

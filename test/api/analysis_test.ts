@@ -230,7 +230,6 @@ test("analyze_content returns `unknown protocol` for other text, and the reason 
   ];
   for (const path of unknown) {
     assertEquals(await analyze(web.base + path), {
-      result: null,
       error: { message: "unknown protocol", code: 0 },
     }, path);
   }

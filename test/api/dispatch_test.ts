@@ -33,6 +33,18 @@ test("both paths answer, by GET and POST, in the envelope", async () => {
   });
 });
 
+test("a failed call has no key `result`, on any of the API's paths", async () => {
+  await withEngine(async ({ engine }) => {
+    const paths = ["/server/api", "/service/api", "/search", "/webui/api/service"];
+    for (const path of paths) {
+      for (const query of ["method=no_such_method&page=x", "page=x&token=wrong"]) {
+        const body = await (await engine.fetch(new Request(`http://127.0.0.1:6878${path}?${query}`))).json();
+        assertEquals(Object.keys(body), ["error"], `${path}?${query}`);
+      }
+    }
+  });
+});
+
 test("failures have the documented codes", async () => {
   await withEngine(async ({ call }) => {
     const table: [string, Record<string, string>, number | null][] = [
@@ -50,7 +62,7 @@ test("failures have the documented codes", async () => {
     for (const [method, params, code] of table) {
       const { status, result, error } = await call(method, params);
       assertEquals([status, error?.code ?? null], [200, code], `${method} ${JSON.stringify(params)}`);
-      if (code !== null) assertEquals([result, typeof error?.message], [null, "string"]);
+      if (code !== null) assertEquals([result, typeof error?.message], [undefined, "string"]);
     }
     const long = await call("x😀".repeat(100));
     assertEquals(long.error?.message, `unknown method: ${"x😀".repeat(32)}…`);

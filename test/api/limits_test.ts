@@ -128,7 +128,7 @@ test("malformed multipart bodies are answered code 3, and the engine lives on", 
         const target = `${url}/server/api?method=${method}&token=${TOKEN}`;
         const response = await fetch(target, { method: "POST", body, headers: { "content-type": type } });
         const { result, error } = await response.json();
-        assertEquals([response.status, result], [200, null], `${method} ${type} ${body.slice(0, 60)}`);
+        assertEquals([response.status, result], [200, undefined], `${method} ${type} ${body.slice(0, 60)}`);
         assert(
           error.code === 2 || error.code === 3,
           `${method} ${type} ${body.slice(0, 60)}: ${JSON.stringify(error)}`,

@@ -11,7 +11,7 @@ test("open_in_player answers code 5 for a player that is not in reach, over HTTP
     const call = async (query: string) => {
       const response = await fetch(`${served.url}/server/api?method=open_in_player&${query}`);
       const { result, error } = await response.json();
-      assertEquals([response.status, result], [200, null], query);
+      assertEquals([response.status, result], [200, undefined], query);
       return error;
     };
     const table: [string, number, RegExp][] = [

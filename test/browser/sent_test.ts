@@ -69,7 +69,7 @@ test("a page plays what is opened in it once its user allows that, and obeys com
   assertEquals((await status()).state, "idle");
 
   const refused = await open(1);
-  assertEquals(refused.result, null);
+  assertEquals(refused.result, undefined);
   assertMatch(refused.error.message, /does not play it.*HEVC/, "this browser decodes neither HEVC nor E-AC-3");
   assertEquals(troubles, []);
 });

@@ -131,7 +131,7 @@ test("a Chromecast is listed, plays what is opened in it, and can be paused, sou
 
 test("open_in_player says why a stream does not play in a Chromecast, and gives it AAC for sound that it can't decode", async () => {
   const { result, error } = await open(1);
-  assertEquals([result, typeof error?.message], [null, "string"]);
+  assertEquals([result, typeof error?.message], [undefined, "string"]);
   assertEquals((await status()).state, "idle");
   const before = events("load").length;
   assertEquals((await open(2)).error, null, receiver.output().slice(-3000));

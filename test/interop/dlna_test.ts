@@ -106,7 +106,7 @@ test("a DLNA renderer is listed, plays what is opened in it, and can be paused, 
 
 test("open_in_player says why a stream does not play in a renderer", async () => {
   const { result, error } = await open(1);
-  assertEquals([result, typeof error?.message], [null, "string"]);
+  assertEquals([result, typeof error?.message], [undefined, "string"]);
   assertEquals((await status()).state, "idle");
 });
 

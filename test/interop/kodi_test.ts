@@ -143,7 +143,7 @@ test("a Kodi that was named is listed, plays what is opened in it, and can be pa
 
 test("open_in_player reports that Kodi cannot play a file that is not a film", async () => {
   const { result, error } = await open(2);
-  assertEquals([result, error?.code], [null, 9]);
+  assertEquals([result, error?.code], [undefined, 9]);
   assertMatch(error.message, /^Kodi.* does not play it: ./);
   assertEquals((await status()).state, "idle");
   // Kodi's error message on the screen does not disturb the next test.

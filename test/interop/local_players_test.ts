@@ -98,7 +98,7 @@ for (const [id, name] of [["program:mpv", "mpv"], ["program:vlc", "VLC"], ["prog
 
   test(`open_in_player reports that ${name} cannot play a file that is not a film, and leaves no ${name} behind`, async () => {
     const { result, error } = await open(2);
-    assertEquals([result, error?.code], [null, 9]);
+    assertEquals([result, error?.code], [undefined, 9]);
     assertMatch(error.message, new RegExp(`^${name} does not play it: .`));
     assertEquals((await status()).state, "idle");
   });

@@ -280,16 +280,18 @@ test("a foreign Host and unknown paths are refused", async () => {
   assertEquals((await fetch(`${served.url}/nothing`)).status, 404);
 });
 
-test("/webui/api/service answers get_version, also as JSONP with a checked callback", async () => {
+test("/webui/api/service answers get_version and get_status, also as JSONP with a checked callback", async () => {
   const service = `${served.url}/webui/api/service`;
   const { result, error } = await (await fetch(`${service}?method=get_version`)).json();
   assertEquals(error, null);
   assertEquals([typeof result.version, typeof result.code, result.platform], ["string", "number", "linux"]);
+  const status = await (await fetch(`${service}?method=get_status&format=json`)).json();
+  assertEquals(status, { result: { playlist_loaded: true, version: result }, error: null });
   assertMatch(
     await (await fetch(`${service}?method=get_version&format=jsonp&callback=a.b`)).text(),
     /^\/\*\*\/a\.b\(\{.*\}\);$/,
   );
   assertEquals((await (await fetch(`${service}?method=get_version&format=jsonp&callback=a(b)`)).json()).error.code, 3);
-  assertEquals((await (await fetch(`${service}?method=x`)).json()).error.code, 1);
+  assertEquals(await (await fetch(`${service}?method=x`)).json(), { error: { message: "unknown method: x", code: 1 } });
   assertEquals((await (await fetch(service)).json()).error.code, 2);
 });

@@ -27,6 +27,8 @@ export function assertDescribed(path: string, answer: unknown): void {
   if (validate === undefined) compiled.set(path, validate = ajv.compile(schema));
   assert(validate(answer), `${path}: ${ajv.errorsText(validate.errors)}: ${JSON.stringify(answer).slice(0, 1000)}`);
   const { error, ...rest } = answer as Json;
+  // A failed call of the method API has no key `result`: clients take the key itself for success.
+  assert(rest["result"] !== null, `${path}: ${JSON.stringify(answer)}`);
   const value = rest["result"] ?? rest["response"] ?? null;
   // An event that did not come is no error.
   const isNothing = value === null && error === null && path.startsWith("/engine/event/");

@@ -33,7 +33,7 @@ export function toApiError(error: unknown): ApiError {
   return new ApiError(code, code === API_CODES.internal ? "internal error" : (error as Error).message);
 }
 
-/** The failure envelope (section 2.1). */
+/** The failure envelope (section 2.1). It has no key `result`: clients take the key itself for success. */
 export function failureEnvelope(error: ApiError): Record<string, unknown> {
-  return { result: null, error: { message: error.message, code: error.code } };
+  return { error: { message: error.message, code: error.code } };
 }

@@ -14,14 +14,17 @@ const ERROR = z.object({
 /** A body of `type` with this schema. */
 export const body = (schema: Json, type = "application/json"): Json => ({ [type]: { schema } });
 
-/** The envelope of the method API: `result` or `error` is null. */
+/** The envelope of the method API: a result, with `error` null beside it, or an error alone. */
 export function methodAnswer(components: Components, name: string, result: Json, notes: Json = {}): Json {
-  const error = components.name("Error", components.orNull(components.schemaOf(ERROR, "output")));
   return components.name(name, {
     type: "object",
-    properties: { result: components.orNull(result), error, ...notes["properties"] as Json },
-    required: ["result", "error"],
+    properties: { result, error: errorOf(components), ...notes["properties"] as Json },
+    required: ["error"],
   });
+}
+
+function errorOf(components: Components): Json {
+  return components.name("Error", components.orNull(components.schemaOf(ERROR, "output")));
 }
 
 /** The envelope of playback: `response` or `error` is null. */
@@ -38,7 +41,11 @@ export function playbackAnswer(components: Components, name: string, response: z
 
 /** A failed call. */
 export function failure(components: Components): Json {
-  return methodAnswer(components, "Failure", { type: "object", description: "Always null" });
+  return components.name("Failure", {
+    type: "object",
+    properties: { error: errorOf(components) },
+    required: ["error"],
+  });
 }
 
 /** A line of text that says why. */

@@ -128,6 +128,6 @@ function anyAnswer(components: Components): Json {
   return components.name("AnyAnswer", {
     type: "object",
     properties: { result: { description: "As the method's own operation has it" }, error },
-    required: ["result", "error"],
+    required: ["error"],
   });
 }

@@ -1,12 +1,8 @@
 /** Versions and the state of the engine: "Access and status" of section 4.4. */
 import * as z from "zod";
 import { defineMethod, type Method } from "../method.ts";
-import { versionInfo } from "../../service-routes.ts";
+import { engineStatus } from "../../service-routes.ts";
 import { NONE, VERSION_INFO } from "../schemas.ts";
-
-/** The log says where it lies. */
-const PLAYLIST_REPLACED =
-  "the database was damaged: it was set aside, and playlists, accounts and settings have what could be read of it";
 
 /** The methods of version and state. Pages may read both: a player page may look for the engine, and they reveal nothing about its user. */
 export const STATUS_METHODS: readonly Method[] = [
@@ -22,11 +18,7 @@ export const STATUS_METHODS: readonly Method[] = [
       version: VERSION_INFO,
       notice: z.string().optional().describe("Our addition: what the user should know, where there is something"),
     }),
-    handle: async (_params, { parts }) => ({
-      playlist_loaded: await parts.playlist.isLoaded(),
-      version: versionInfo(parts.runtime),
-      ...(parts.playlist.wasReplaced ? { notice: PLAYLIST_REPLACED } : {}),
-    }),
+    handle: (_params, { parts }) => engineStatus(parts),
   }),
   defineMethod({
     name: "get_network_connection_status",
