@@ -5,6 +5,7 @@
 import type { Hono } from "hono";
 import { createDispatch } from "./api/dispatch.ts";
 import { PictureCache } from "./api/picture.ts";
+import { searchForClients } from "./api/methods/search.ts";
 import { METHODS } from "./api/registry.ts";
 import { openApiParts } from "./openapi/document.ts";
 import { addPlaylistRoutes } from "./playlist-routes.ts";
@@ -19,11 +20,8 @@ export function isApiPath(path: string): boolean {
 
 /** Adds the routes. A HEAD calls nothing, because methods have effects. */
 export function addApiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
-  const dispatch = createDispatch(
-    METHODS,
-    { ...parts, ...parts.api, pictures: new PictureCache(parts.clock) },
-    parts.admission,
-  );
+  const apiParts = { ...parts, ...parts.api, pictures: new PictureCache(parts.clock) };
+  const dispatch = createDispatch(METHODS, apiParts, parts.admission);
   const handle = (c: HttpContext) => {
     if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": "application/json; charset=utf-8" });
     return dispatch(c.req.raw, c.get("caller"), c.req.param("method"));
@@ -33,7 +31,7 @@ export function addApiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
     app.on(["GET", "POST"], path, handle);
     app.all(path, (c) => c.text("method not allowed\n", 405, { allow: "GET, HEAD, POST" }));
   }
-  addPlaylistRoutes(app, parts, dispatch);
+  addPlaylistRoutes(app, parts, createDispatch([searchForClients()], apiParts, parts.admission));
   app.get("/openapi.json", (c) => {
     const parts = openApiParts(c.get("caller").ownUrl);
     return c.body(ReadableStream.from(parts), 200, {

@@ -19,8 +19,8 @@ const HEADERS = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-/** Adds the routes; `dispatch` answers API calls. */
-export function addPlaylistRoutes(app: Hono<HttpEnv>, parts: HttpParts, dispatch: Dispatch): void {
+/** Adds the routes; `search` calls the method behind `/search`. */
+export function addPlaylistRoutes(app: Hono<HttpEnv>, parts: HttpParts, search: Dispatch): void {
   for (const prefix of parts.prefixes) {
     app.get(`/${prefix}/playlist.m3u`, (c) => {
       const isTorrent = namesTorrent(new URL(c.req.url).searchParams);
@@ -29,7 +29,7 @@ export function addPlaylistRoutes(app: Hono<HttpEnv>, parts: HttpParts, dispatch
   }
   app.on(["GET", "POST"], "/search", (c) => {
     if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": "application/json; charset=utf-8" });
-    return dispatch(c.req.raw, c.get("caller"), "search");
+    return search(c.req.raw, c.get("caller"), "search");
   });
 }
 

@@ -70,15 +70,48 @@ const LISTED = `json_object(${
   ].join(", ")
 })`;
 
+/** Elements of a list in a text column, which separates them by commas or semicolons, as JSON. */
+const listIn = (column: string) =>
+  `iif(coalesce(${column}, '') = '', json('[]'),
+    json('[' || replace(replace(replace(json_quote(${column}), ';', ','), ', ', ','), ',', '","') || ']'))`;
+
+/** What a check says about an item that is stored with its hash; nothing when it was never checked. */
+const check = (column: string) =>
+  `(SELECT ${column} FROM item_checks WHERE item_checks.hash = playlist_items.hash AND state <> 'unknown')`;
+
+/**
+ * SQL expression for the JSON of a torrent or broadcast as clients that search for channels read it. `status` is 2 when the
+ * last check found it alive, else 1; `availability` is 0 when it was silent, else 1. An item that was never checked is as
+ * available as the user takes it to be, at the time `nowS`: clients hide what they have not heard of for days.
+ */
+export function foundJson(nowS: number): RawBuilder<string> {
+  const [before, after] = `json_object('name', title, 'infohash', infohash,
+    'status', iif(${check("state")} = 'alive', 2, 1), 'availability', iif(${check("state")} = 'silent', 0, 1),
+    'availability_updated_at', coalesce(${check("checked_at")}, @now@),
+    'categories', iif(coalesce(category, '') = '', json('[]'), json_array(category)),
+    'languages', ${listIn("languages")}, 'countries', ${listIn("countries")},
+    'channel_id', (SELECT min(member.id) FROM playlist_items AS member
+      WHERE member.media_group = playlist_items.media_group), 'bitrate', 0)`.split("@now@");
+  return sql`${sql.raw(before!)}${nowS}${sql.raw(after!)}`;
+}
+
+/** SQL expression for the JSON list of an item's pictures. `logoUrl` as for `itemJson`. */
+export function iconsJson(logoUrl?: string): RawBuilder<string> {
+  return sql.join(ICONS.split(LOGO).map((part) => sql.raw(part)), logoOf(logoUrl)) as RawBuilder<string>;
+}
+
 /**
  * SQL expression for the JSON of an item of the trash or the playlist. A picture that was uploaded with an item (up to 170 KB
  * as a `data:` URL) is replaced by its address: `logoUrl` followed by the item's id and a version, so that clients can cache
  * it and a new picture has a new address. Without `logoUrl` the `data:` URL stays.
  */
 export function itemJson(place: "trash" | "playlist", logoUrl?: string): RawBuilder<string> {
-  const logo = logoUrl === undefined
+  const parts = (place === "trash" ? TRASHED : LISTED).split(LOGO).map((part) => sql.raw(part));
+  return sql.join(parts, logoOf(logoUrl)) as RawBuilder<string>;
+}
+
+function logoOf(logoUrl: string | undefined): RawBuilder<unknown> {
+  return logoUrl === undefined
     ? sql.raw("tvg_logo")
     : sql`iif(substr(tvg_logo, 1, 5) = 'data:', ${logoUrl} || id || '&v=' || updated_at, tvg_logo)`;
-  const parts = (place === "trash" ? TRASHED : LISTED).split(LOGO).map((part) => sql.raw(part));
-  return sql.join(parts, logo) as RawBuilder<string>;
 }

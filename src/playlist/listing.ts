@@ -15,6 +15,8 @@ export interface ItemFilter {
   readonly isFavorite?: boolean | undefined;
   /** true: only enabled items; false: only the others. */
   readonly isEnabled?: boolean | undefined;
+  /** true: only items whose infohash is known. Default false. */
+  readonly hasInfohash?: boolean | undefined;
   /** The trash instead of the playlist. Default false. */
   readonly trash?: boolean;
 }
@@ -70,12 +72,15 @@ export function titleContains(text: string): RawBuilder<unknown> {
   return sql`playlist_items.search_text LIKE ${`%${text.replaceAll(/[\\%_]/g, "\\$&")}%`} ESCAPE '\\'`;
 }
 
-function conditionsOf({ owner, category, isFavorite, isEnabled, trash }: ItemFilter): RawBuilder<unknown>[] {
+function conditionsOf(
+  { owner, category, isFavorite, isEnabled, hasInfohash, trash }: ItemFilter,
+): RawBuilder<unknown>[] {
   const conditions = [sql`playlist_items.is_deleted = ${trash === true ? 1 : 0}`];
   if (owner !== undefined && owner !== "") conditions.push(sql`playlist_items.owner IN ('', ${owner})`);
   if (category !== undefined) conditions.push(sql`playlist_items.category = ${category}`);
   if (isFavorite !== undefined) conditions.push(sql`playlist_items.is_favorite = ${Number(isFavorite)}`);
   if (isEnabled !== undefined) conditions.push(sql`playlist_items.enabled = ${Number(isEnabled)}`);
+  if (hasInfohash === true) conditions.push(sql`playlist_items.infohash <> ''`);
   return conditions;
 }
 

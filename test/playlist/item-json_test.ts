@@ -27,6 +27,7 @@ const TEXTS = [
   "null",
   "17",
   "x".repeat(3000),
+  "English; Français,日本語",
 ];
 
 /** Rows in which every column takes every kind of value, in all mixtures. */
@@ -112,5 +113,42 @@ test("an item's JSON has every value that its row has, in the playlist, the tras
   const enabled = listed.filter((row) => row.enabled === 1);
   const found = await searchItems(store, { query: "", page: 0, pageSize: COUNT, groupByChannels: false });
   assertEquals(found.results.flatMap(({ items }) => items.map((item) => JSON.parse(item))), enabled.map(expected));
+  await store.close();
+});
+
+test("foundJson() has what clients of a search read, of rows with any text and any check", async () => {
+  const store = createStore(await loadPorts(), { kind: "memory" });
+  const db = await store.open();
+  const all = rows().map((row) => ({ ...row, enabled: 1, is_deleted: 0, media_group: `group ${row.id >> 1}` }));
+  for (let i = 0; i < all.length; i += 100) {
+    await db.insertInto("playlist_items").values(all.slice(i, i + 100)).execute();
+  }
+  const states = ["alive", "silent", "unknown"];
+  const hashes = [...new Set(all.map(({ hash }) => hash))];
+  const checks = new Map(hashes.slice(1).map((hash, i) => [hash, { state: states[i % 3]!, checked_at: 1000 + i }]));
+  for (const [hash, check] of checks) {
+    await db.insertInto("item_checks").values({ hash, peers: 0, message: "", seen_at: 0, ...check }).execute();
+  }
+  const request = { query: "", page: 0, pageSize: COUNT, groupByChannels: false, foundAtS: 5000 };
+  const { total, results } = await searchItems(store, request);
+  const parts = (text: string | null | undefined) => !text ? [] : text.split(/[,;] ?/);
+  const expected = all.filter(({ infohash }) => infohash !== "").map((row) => {
+    const check = checks.get(row.hash);
+    const isChecked = check !== undefined && check.state !== "unknown";
+    return {
+      name: row.title,
+      infohash: row.infohash,
+      status: check?.state === "alive" ? 2 : 1,
+      availability: check?.state === "silent" ? 0 : 1,
+      availability_updated_at: isChecked ? check.checked_at : 5000,
+      categories: row.category ? [row.category] : [],
+      languages: parts(row.languages),
+      countries: parts(row.countries),
+      channel_id: Math.max(1, row.id & ~1),
+      bitrate: 0,
+    };
+  });
+  assertEquals(total, expected.length);
+  assertEquals(results.flatMap(({ items }) => items.map((item) => JSON.parse(item))), expected);
   await store.close();
 });

@@ -50,8 +50,9 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
     const token = fields.input.texts("token")[0] ?? "";
     if (method !== undefined) {
       await parts.token.refresh();
-      if (token !== "" || method.public) requireAccess(method, request, caller, token, parts);
-      else requirePage(method, request, caller, parts);
+      if (token !== "" || method.public || method.openNearby === true) {
+        requireAccess(method, request, caller, token, parts);
+      } else requirePage(method, request, caller, parts);
     }
     const isTrusted = method !== undefined && (method.public || token !== "");
     if (isTrusted && method.upload !== undefined && mayCarryFile(request)) {
@@ -152,7 +153,8 @@ function requireAccess(method: Method, request: Request, caller: RequestCaller, 
     (caller.mayBeLocal && !method.public && parts.token.matches(token));
   if (!method.remote && !isHere) throw denied("access denied: this method is for callers on this machine", 403);
   requirePage(method, request, caller, parts);
-  if (method.public) return;
+  const isNear = caller.addressClass !== "internet" && !caller.mayBeLocal;
+  if (method.public || (method.openNearby === true && isNear)) return;
   if (token === "") throw denied("access denied: token is missing", 200);
   if (!parts.token.matches(token)) throw denied("access denied: token is wrong", 200);
 }

@@ -40,6 +40,11 @@ export interface Method<Params extends z.ZodObject = z.ZodObject, Result extends
   readonly summary: string;
   /** Needs no token. */
   readonly public: boolean;
+  /**
+   * A private method that programs on this machine and in its subnet call without the token. Pages of other origins may not,
+   * and neither may callers of whom only a proxy that says nothing is known. Default false.
+   */
+  readonly openNearby?: boolean;
   /** False: callers on this machine only, whatever is allowed. */
   readonly remote: boolean;
   /** Pages of any origin may read the result. Only where it reveals nothing about the user. Default false. */

@@ -1,6 +1,7 @@
 /** The OpenAPI document of the engine, from which generators make clients. The method API's part is made from the registry. */
 import { VERSION } from "../../version.ts";
-import { METHOD_GROUPS, METHODS } from "../api/registry.ts";
+import { searchForClients } from "../api/methods/search.ts";
+import { METHOD_GROUPS } from "../api/registry.ts";
 import { methodPaths } from "./methods.ts";
 import { playbackPaths } from "./playback.ts";
 import { Components, type Json } from "./schema.ts";
@@ -8,8 +9,8 @@ import { servicePaths } from "./services.ts";
 
 const ABOUT =
   "Playback for players, and methods for programs. Every method has an operation of its own below /server/api; " +
-  "/service/api serves the same. A call that fails is answered with status 200 and `error`, one that succeeds has `result` " +
-  "(of playback `response`); the other of the two is null.";
+  "/service/api serves the same. A call that fails is answered with status 200 and `error`; one that succeeds has `result` and " +
+  "`error` null. Playback has `response` and `error`, one of which is null.";
 
 const TAGS: readonly (readonly [string, string])[] = [
   ["Playback", "Starts of streams."],
@@ -47,11 +48,10 @@ export function openApiParts(baseUrl: string): readonly Uint8Array[] {
 
 function describe(): Json {
   const components = new Components();
-  const search = METHODS.find(({ name }) => name === "search")!;
   const paths = {
     ...playbackPaths(components),
     ...methodPaths(METHOD_GROUPS, components),
-    ...servicePaths(search, components),
+    ...servicePaths(searchForClients(), components),
   };
   return {
     openapi: "3.0.3",

@@ -22,7 +22,7 @@ function operating(operationId: string, summary: string, more: Json = {}): Json 
   };
 }
 
-/** The paths; `search` is the method that `/search` calls. */
+/** The paths; `search` is the method behind `/search`. */
 export function servicePaths(search: Method, components: Components): Json {
   const version = methodAnswer(components, "get_version_answer", components.schemaOf(VERSION_INFO, "output"));
   const { properties = {} } = components.schemaOf(search.params, "input") as { properties?: Record<string, Json> };
@@ -49,14 +49,14 @@ export function servicePaths(search: Method, components: Components): Json {
       get: {
         operationId: "search_playlist",
         tags: ["Search"],
-        summary: "The method search under a path of its own.",
-        security: BY_TOKEN,
+        summary: search.summary,
+        security: [...BY_TOKEN, {}],
         parameters: [
           ...Object.entries(properties).map(([name, field]) => inQuery(name, field)),
           apiVersion(components),
         ],
         responses: {
-          200: { description: "Result or failure", content: answerOf(search, components) },
+          200: { description: "Result or failure", content: answerOf({ ...search, name: "search_playlist" }, components) },
           ...methodRefusals(components),
         },
       },
