@@ -53,6 +53,8 @@ export interface ResolverParts {
   readonly allowPrivateFetch: boolean;
   /** Whether the user has this address or magnet from servers of the Internet alone. */
   readonly isFromPublic: (address: string) => Promise<boolean>;
+  /** The magnet under which the library has this infohash; null where it has none. */
+  readonly magnetOf: (infohashHex: string) => Promise<string | null>;
   /** Joins the swarm of an infohash until its metadata is there: the third runner of the content id race. */
   readonly metadataOf: MetadataSearch;
 }
@@ -84,10 +86,21 @@ function addressIn(selector: StreamSelector): string | null {
 export function createResolver(parts: ResolverParts): Resolver {
   return {
     async resolve(selector, context) {
-      const allowPrivate = await mayNamePrivate(parts, context, addressIn(selector));
-      return { servers: allowPrivate ? "any" : "public", ...await targetOf(parts, selector, allowPrivate, context) };
+      const named = await inFull(parts, selector);
+      const allowPrivate = await mayNamePrivate(parts, context, addressIn(named));
+      return { servers: allowPrivate ? "any" : "public", ...await targetOf(parts, named, allowPrivate, context) };
     },
   };
+}
+
+/**
+ * `selector` with everything that is known of what it names. Programs that found a stream in the library may name it by its
+ * infohash alone: without the trackers of the library's magnet a private torrent would find nobody.
+ */
+async function inFull({ cache, magnetOf }: ResolverParts, selector: StreamSelector): Promise<StreamSelector> {
+  if (selector.kind !== "infohash" || await cache.byInfohash(selector.infohash) !== null) return selector;
+  const magnet = await magnetOf(selector.infohash);
+  return magnet === null ? selector : { kind: "magnet", magnet };
 }
 
 async function targetOf(

@@ -7,7 +7,7 @@ import { createTransportCache, type TransportCache } from "../content/transport-
 import { createWrapperCache, type WrapperCache } from "../content/wrapper-cache.ts";
 import type { Store } from "../database/store.ts";
 import { readListFacts } from "../playlist/list-facts.ts";
-import { isFromPublic } from "../playlist/private-addresses.ts";
+import { isFromPublic, libraryMagnet } from "../playlist/private-addresses.ts";
 import type { Ground } from "./ground.ts";
 import type { SwarmParts } from "./swarms.ts";
 
@@ -61,7 +61,8 @@ export function createContent(
   };
   const allowPrivateFetch = options.allowPrivateFetch ?? false;
   const reach = { allowPrivateFetch, isFromPublic: (address: string) => isFromPublic(store, address) };
-  const resolver = createResolver({ ports, discovery, cache, wrappers, ...reach, metadataOf });
+  const magnetOf = (infohash: string) => libraryMagnet(store, infohash);
+  const resolver = createResolver({ ports, discovery, cache, wrappers, ...reach, magnetOf, metadataOf });
   const content = createMetainfoFinder({ resolver, cache, clock: ports.clock, metadataOf, timeoutMs });
   const analyzer = createAnalyzer({
     ports,

@@ -134,9 +134,9 @@ async function playbackUrl(row: Row, request: ExportRequest): Promise<string | n
 export function selectorOf(
   { content_id, infohash, url }: Pick<Row, "content_id" | "infohash" | "url">,
 ): readonly [name: "content_id" | "infohash" | "url" | "magnet", value: string] | null {
+  // A magnet carries more than any id: trackers, peers. Private torrents have no other way to find them.
+  if (url !== null && /^magnet:/i.test(url)) return ["magnet", url];
   if (content_id !== null) return ["content_id", content_id];
-  // A magnet carries more than its infohash: trackers, peers.
-  if (url?.startsWith("magnet:")) return ["magnet", url];
   if (infohash !== "") return ["infohash", infohash];
   return url === null ? null : ["url", url];
 }

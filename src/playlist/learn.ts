@@ -51,8 +51,9 @@ export async function itemsToAnalyze(
 
 /** The query of `analyze_content` for the content of `item`; null when it has no address. */
 export function analysisQuery(item: Pick<Row, "content_id" | "infohash" | "url">): string | null {
+  if (item.url !== null && /^magnet:/i.test(item.url)) return item.url;
   if (item.content_id !== null) return item.content_id;
-  if (item.infohash !== "") return item.url?.startsWith("magnet:") ? item.url : `item:?infohash=${item.infohash}`;
+  if (item.infohash !== "") return `item:?infohash=${item.infohash}`;
   // Headers for the player follow a bar.
   return item.url?.split("|", 1)[0] ?? null;
 }

@@ -1,4 +1,4 @@
-/** Decides which items may lead into the private network. */
+/** Which items may lead into the private network, and under which addresses the library has a torrent. */
 import { sql } from "kysely";
 import type { Store } from "../database/store.ts";
 import { MillraceError } from "../errors.ts";
@@ -36,6 +36,20 @@ export async function isFromPublic(store: Store, address: string): Promise<boole
   const { rows: [found] } = await sql<{ all_public: number | null }>`SELECT min(${IS_FROM_PUBLIC}) AS all_public
     FROM playlist_items WHERE ${hashIs("hash", sql`${hash}`)} AND url = ${address} AND +is_deleted = 0`.execute(db);
   return found?.all_public === 1;
+}
+
+/**
+ * A magnet under which the library has an infohash, one that the user gave where there is one; null where it has none.
+ * Rejects as `Store.read`.
+ */
+export async function libraryMagnet(store: Store, infohashHex: string): Promise<string | null> {
+  if (!await store.mayHoldData()) return null;
+  const { hash } = contentHashes({ infohash: infohashHex, contentId: null, url: null, title: "" });
+  const db = await store.read();
+  const { rows: [found] } = await sql<{ url: string }>`SELECT url FROM playlist_items
+    WHERE ${hashIs("hash", sql`${hash}`)} AND url LIKE 'magnet:%' AND +is_deleted = 0
+    ORDER BY ${IS_FROM_PUBLIC}, id LIMIT 1`.execute(db);
+  return found?.url ?? null;
 }
 
 function infohashOf(magnet: string): string {

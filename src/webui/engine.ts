@@ -250,13 +250,6 @@ export function stopPlayback({ command_url }: Started): void {
   void fetch(`${command_url}?method=stop`, { keepalive: true }).catch(() => {});
 }
 
-/** The selector of an item of the playlist; null when there is nothing to play. */
-export function streamOf(item: Pick<Item, "infohash" | "content_id" | "url" | "transport_type">) {
-  if (item.infohash !== "") return { infohash: item.infohash };
-  if (item.content_id !== null) return { content_id: item.content_id };
-  return item.url !== null && item.transport_type === "bt" ? { url: item.url } : null;
-}
-
 /** What `get_settings` returns. Bytes, and bytes per second. */
 export interface Settings {
   readonly version: { readonly version: string; readonly platform: string };

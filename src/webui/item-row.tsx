@@ -2,8 +2,8 @@
 /** One line of the library: an item, or a channel with all its sources. */
 import { useState } from "hono/jsx/dom";
 import { type Check, checkText } from "./checks.ts";
-import { BASE, call, type Item, streamOf } from "./engine.ts";
-import { playHash } from "./naming.ts";
+import { BASE, call, type Item } from "./engine.ts";
+import { itemStream, playHash } from "./naming.ts";
 import { text } from "./texts.ts";
 
 /** A line: an item alone, or those of a channel. */
@@ -70,7 +70,7 @@ export function titleOf({ display_title, title }: Item): string {
 
 /** Where the page plays it, or says why it does not; null when there is nothing to play. */
 export function addressOf(item: Item): string | null {
-  const pasted = Object.values(streamOf(item) ?? {})[0] ?? item.url;
+  const pasted = Object.values(itemStream(item) ?? {})[0] ?? item.url;
   return pasted === null ? null : playHash(pasted);
 }
 

@@ -76,6 +76,20 @@ export function nameOf(pasted: string): { readonly stream: Stream } | { readonly
   return { query: value };
 }
 
+/** What an item of the playlist plays; null where it is nothing that the engine plays. */
+export function itemStream(item: {
+  readonly infohash: string;
+  readonly content_id: string | null;
+  readonly url: string | null;
+  readonly transport_type: string | null;
+}): Stream | null {
+  // A magnet carries more than its infohash: trackers, peers.
+  if (item.url !== null && /^magnet:/i.test(item.url)) return { magnet: item.url };
+  if (item.infohash !== "") return { infohash: item.infohash };
+  if (item.content_id !== null) return { content_id: item.content_id };
+  return item.url !== null && item.transport_type === "bt" ? { url: item.url } : null;
+}
+
 /** The infohash that `named` says, 40 hexadecimal characters; null where it says none so. */
 export function infohashOf(named: { readonly stream: Stream } | { readonly query: string }): string | null {
   if ("query" in named) return isId(named.query) ? named.query.toLowerCase() : null;

@@ -4,6 +4,8 @@ import { loadPorts } from "../../platform/detect.ts";
 import { createStore, type Store } from "../../src/database/store.ts";
 import { itemWithNumber, NUMBER_COLUMNS, numberOf } from "../../src/playlist/channel-numbers.ts";
 import { Channels } from "../../src/playlist/channel.ts";
+import { selectorOf } from "../../src/playlist/export.ts";
+import { analysisQuery } from "../../src/playlist/learn.ts";
 import { type NewItem, Playlist } from "../../src/playlist/items.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
@@ -114,4 +116,13 @@ test("Channels.lineup() has one entry per channel, by its oldest item, and no fi
     assert(await channels.itemOf("102") === 102, "an id that nobody has yet leads to no members");
     assertEquals(await channels.members({ item: 102 }), []);
   });
+});
+
+test("selectorOf() and analysisQuery() keep what a magnet says besides the ids that are known by now", () => {
+  const magnet = `magnet:?xt=urn:btih:${hash(1)}&tr=http://tracker.example/announce&x.pe=192.0.2.1:6881`;
+  const item = { url: magnet, content_id: hash(2), infohash: hash(1) };
+  assertEquals(selectorOf(item), ["magnet", magnet]);
+  assertEquals(analysisQuery(item), magnet);
+  assertEquals(selectorOf({ ...item, url: null }), ["content_id", hash(2)]);
+  assertEquals(selectorOf({ ...item, url: null, content_id: null }), ["infohash", hash(1)]);
 });

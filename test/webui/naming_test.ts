@@ -4,6 +4,7 @@ import {
   infohashOf,
   isId,
   isListName,
+  itemStream,
   listAddress,
   nameOf,
   offeredFiles,
@@ -72,4 +73,14 @@ test("filterOf() reads what libraryHash() made, and shows everything for a bare 
   assertEquals(filterOf(libraryHash(filter)), filter);
   const all = { query: "", category: "", onlyFavourites: false, byChannel: false };
   assertEquals([libraryHash(all), filterOf("#/library")], ["#/library", all]);
+});
+
+test("itemStream() keeps what a magnet says besides its infohash", () => {
+  const item = { infohash: "0".repeat(40), content_id: "1".repeat(40), url: MAGNET, transport_type: "bt" };
+  assertEquals(itemStream(item), { magnet: MAGNET });
+  assertEquals(itemStream({ ...item, url: "https://example.org/a.torrent" }), { infohash: item.infohash });
+  assertEquals(itemStream({ ...item, infohash: "", url: null }), { content_id: item.content_id });
+  const address = { infohash: "", content_id: null, url: "https://example.org/a" };
+  assertEquals(itemStream({ ...address, transport_type: "bt" }), { url: address.url });
+  assertEquals(itemStream({ ...address, transport_type: "hls" }), null);
 });

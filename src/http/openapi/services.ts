@@ -56,7 +56,10 @@ export function servicePaths(search: Method, components: Components): Json {
           apiVersion(components),
         ],
         responses: {
-          200: { description: "Result or failure", content: answerOf({ ...search, name: "search_playlist" }, components) },
+          200: {
+            description: "Result or failure",
+            content: answerOf({ ...search, name: "search_playlist" }, components),
+          },
           ...methodRefusals(components),
         },
       },

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { MAX_TRANSPORT_FILE_BYTES } from "../../../content/resolve.ts";
 import { selectStream, type StreamSelector } from "../../../content/selector.ts";
 import { MillraceError } from "../../../errors.ts";
+import { selectorOf } from "../../../playlist/export.ts";
 import { defineMethod, type Method } from "../method.ts";
 import { HEX_40, ITEM_ID, SELECTORS } from "../schemas.ts";
 import { ANALYSIS, analysisJson } from "./analyze.ts";
@@ -99,10 +100,9 @@ export const CONTENT_METHODS: readonly Method[] = [
       if (id === undefined) return { content_id: await media.contentId(selectStream(params), call) };
       const item = await playlist.get(id);
       if (item.content_id !== null) return { content_id: item.content_id };
-      const url = item.transport_type === "bt" ? item.url ?? undefined : undefined;
-      if (item.infohash === "" && url === undefined) throw new MillraceError("not_found", `item ${id} is no torrent`);
-      const selector = selectStream(item.infohash === "" ? { url } : { infohash: item.infohash });
-      return { content_id: await media.contentId(selector, call) };
+      const named = selectorOf(item.transport_type === "bt" ? item : { ...item, url: null });
+      if (named === null) throw new MillraceError("not_found", `item ${id} is no torrent`);
+      return { content_id: await media.contentId(selectStream({ [named[0]]: named[1] }), call) };
     },
   }),
 ];
