@@ -85,7 +85,10 @@ export interface UdpSocket {
   readonly address: SocketAddress;
   /** Called for each datagram; `data` is the receiver's to keep. */
   onMessage(handler: (data: Uint8Array, from: SocketAddress) => void): void;
-  /** Sends one datagram; resolves when the kernel has it; errors such as "unreachable" are ignored (UDP promises nothing). */
+  /**
+   * Sends one datagram, after those that were given before; resolves when the kernel has it. Until then `data` must stay as it is.
+   * Errors such as "unreachable" are ignored (UDP promises nothing).
+   */
   send(data: Uint8Array, to: SocketAddress): Promise<void>;
   close(): void;
 }

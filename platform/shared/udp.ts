@@ -14,6 +14,9 @@ const MULTICAST_TTL = 1;
  */
 const BATCH = 64;
 
+/** Datagrams that wait to be sent, for each socket: what comes on top is lost, as in a full buffer of the kernel. About 1.5 MB. */
+const MAX_WAITING = 1024;
+
 /** Takes the next datagram that waits at a socket, which must be open; null when there is none. */
 export type FastReceiver = () => { readonly data: Uint8Array; readonly from: SocketAddress } | null;
 
@@ -82,6 +85,25 @@ function wrap(socket: dgram.Socket, more: FastReceiver | null): UdpSocket {
       if (!closed) handled(() => handler(n === 0 ? data : data.slice(), from));
     }
   };
+  // One after the other: Deno lets datagrams that are sent in one turn leave in reverse order, and all runtimes spend less time.
+  const waiting: { readonly data: Uint8Array; readonly to: SocketAddress; readonly sent: () => void }[] = [];
+  const sendFirst = (again: boolean) => {
+    const { data, to } = waiting[0]!;
+    try {
+      socket.send(data, to.port, to.host, (error) => {
+        if (closed) return;
+        // Some runtimes report the refusal of an earlier datagram here and do not send this one.
+        if (again && errnoOf(error) === "ECONNREFUSED") sendFirst(false);
+        else sendNext();
+      });
+    } catch {
+      sendNext();
+    }
+  };
+  const sendNext = () => {
+    waiting.shift()!.sent();
+    if (waiting.length > 0) sendFirst(true);
+  };
   socket.on("message", (data, from) => {
     deliver(new Uint8Array(data), { host: from.address, port: from.port });
     // Not after close(): the descriptor may belong to another file by then.
@@ -96,24 +118,15 @@ function wrap(socket: dgram.Socket, more: FastReceiver | null): UdpSocket {
     onMessage: (handler) => void handlers.push(handler),
     send: (data, to) =>
       new Promise((resolve) => {
-        if (closed) return resolve();
-        const attempt = (again: boolean) => {
-          try {
-            socket.send(data, to.port, to.host, (error) => {
-              // Some runtimes report the refusal of an earlier datagram here and do not send this one.
-              if (again && !closed && errnoOf(error) === "ECONNREFUSED") attempt(false);
-              else resolve();
-            });
-          } catch {
-            resolve();
-          }
-        };
-        attempt(true);
+        if (closed || waiting.length === MAX_WAITING) return resolve();
+        waiting.push({ data, to, sent: resolve });
+        if (waiting.length === 1) sendFirst(true);
       }),
     close() {
       if (closed) return;
       closed = true;
       closeQuietly(socket);
+      for (const { sent } of waiting.splice(0)) sent();
     },
   };
 }

@@ -38,6 +38,23 @@ test("UdpPort.bind() and UdpSocket.send() carry datagrams with their sender's ad
   await a.send(payload, b.address);
 });
 
+test("UdpSocket.send() keeps the order of datagrams, and close() ends what waits", async () => {
+  const a = await ports.udp.bind({ host: "127.0.0.1" });
+  const b = await ports.udp.bind({ host: "127.0.0.1" });
+  const numbers: number[] = [];
+  const all = deferred<void>("fifty datagrams");
+  b.onMessage(([number]) => {
+    if (numbers.push(number!) === 50) all.resolve();
+  });
+  await Promise.all(Array.from({ length: 50 }, (_, i) => a.send(new Uint8Array([i]), b.address)));
+  await all.promise;
+  assertEquals(numbers, Array.from({ length: 50 }, (_, i) => i));
+  const waiting = Array.from({ length: 50 }, () => a.send(new Uint8Array(1), b.address));
+  a.close();
+  await Promise.all(waiting);
+  b.close();
+});
+
 test("UdpPort.bind() lets the kernel keep more unread datagrams than usual when asked", async () => {
   if (ports.runtime.platform !== "linux") return;
   const usual = await ports.udp.bind({ host: "127.0.0.1" });
