@@ -92,7 +92,7 @@ test("Scheduler plays among liars, corrupting, choking, rejecting and leaving pe
     assertEquals(result.swarm.banned, [6], `seed ${seed}`);
   }
   assert(Math.max(...starts) < 3000, `starts ${starts}`);
-  assert(starts.sort((a, b) => a - b)[2]! < 600, `starts ${starts}`);
+  assert(starts.sort((a, b) => a - b)[2]! < 520, `starts ${starts}`);
 });
 
 test("Scheduler starts, plays and seeks in bad swarms: three of eight peers never unchoke, one forges half of its blocks", () => {

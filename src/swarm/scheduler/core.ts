@@ -281,7 +281,7 @@ export class Core {
     const rates = this.#rates;
     rates.length = 0;
     for (const peer of this.peers.values()) {
-      peer.judge(nowMs);
+      peer.judge(nowMs, this.proven);
       if (peer.measured && peer.usable) rates.push(peer.rate(0));
     }
     rates.sort((a, b) => a - b);

@@ -225,9 +225,9 @@ export class PeerState {
     return this.#rate.measured ? this.#rate.bytesPerSecond : unknown;
   }
 
-  /** Time has passed: a peer of unknown rate that brought little in it is slow. */
-  judge(nowMs: number): void {
-    const sinceMs = this.outstanding === 0 ? 0 : nowMs - this.busySinceMs - this.rttMs;
+  /** Time has passed: a peer of unknown rate that brought little is slow. While others deliver, silence says nothing. */
+  judge(nowMs: number, isProven: boolean): void {
+    const sinceMs = !this.outstanding || (isProven && !this.#busyBytes) ? 0 : nowMs - this.busySinceMs - this.rttMs;
     this.#mostRate = sinceMs <= 0 ? Infinity : ((this.#busyBytes + this.#blockBytes / 2) * 1000) / sinceMs;
   }
 
