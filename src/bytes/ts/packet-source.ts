@@ -38,8 +38,8 @@ export async function readPackets(
   const { strideBytes, firstAt } = format;
   const length = (take - 1) * strideBytes + PACKET_BYTES;
   const start = firstAt + first * strideBytes;
-  // The next sync byte shows that the last packet is whole.
-  const shown = Math.min(source.sizeBytes - start, take * strideBytes + 1);
+  // The next sync byte shows that the last packet is whole. After the last one there may be nothing to read yet.
+  const shown = first + take < format.packetCount ? take * strideBytes + 1 : length;
   const read = await source.read(start, shown, { signal });
   const bytes = read.subarray(0, length);
   if (!areAligned(read, strideBytes, Math.ceil(shown / strideBytes))) {

@@ -79,3 +79,17 @@ test("readPackets() returns as many packets as asked for when bytes are noise", 
     for (let at = 0; at < packets.length; at += 188) assertEquals(packets[at], 0x47);
   }
 });
+
+test("readPackets() reads nothing after the last packet when its source has more bytes", async () => {
+  const source = new MemorySource(file(188));
+  const ends: number[] = [];
+  const watched = {
+    sizeBytes: source.sizeBytes,
+    read: (offset: number, length: number, options: { signal: AbortSignal }) => {
+      ends.push(offset + length);
+      return source.read(offset, length, options);
+    },
+  };
+  await readPackets({ firstAt: 0, strideBytes: 188, packetCount: 20 }, watched, 10, 10, NEVER);
+  assertEquals(ends, [20 * 188]);
+});
