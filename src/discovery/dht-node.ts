@@ -6,6 +6,7 @@
 import DHT from "bittorrent-dht";
 import { decodeBencode, encodeBencode } from "../bytes/bencode.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
+import { faultFields, guarded } from "../bytes/guarded-clock.ts";
 import { equalBytes, toHex } from "../bytes/hex.ts";
 import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { Clock, FilePort, Logger, NetworkPort, SocketAddress, Timer, UdpPort, UdpSocket } from "../ports.ts";
@@ -111,6 +112,8 @@ export class DhtNode {
   /** Writes of the table, one after another: an older one must not replace a newer one. */
   #saving: Promise<void> = Promise.resolve();
   #lastBootstrapMs = -Infinity;
+  readonly #failed = (error: unknown) =>
+    this.#ports.log.log("error", "a fault of the engine in the DHT", faultFields(error));
 
   private constructor(ports: DhtPorts, options: DhtNodeOptions, socket: UdpSocket, nodeId: Uint8Array | null) {
     this.#ports = ports;
@@ -194,7 +197,10 @@ export class DhtNode {
     try {
       return await this.#within(LOOKUP_DEADLINE_MS, signal, async () => {
         const replies = await new Promise<number>((resolve, reject) => {
-          stop = this.#dht.lookup(infohash, (error: unknown, count: number) => error ? reject(error) : resolve(count));
+          stop = this.#dht.lookup(
+            infohash,
+            (cause: Error | null, count: number) => cause ? reject(failedLookup(cause)) : resolve(count),
+          );
         });
         if (port > 0 && replies > 0) {
           // Nodes that do not accept the announce have left since the lookup: the next round finds others.
@@ -304,12 +310,12 @@ export class DhtNode {
   #onNode(): void {
     if (this.nodeCount !== 1) return;
     // In a microtask: by then a restored table is complete.
-    queueMicrotask(() => {
+    queueMicrotask(guarded(() => {
       if (this.#closing.signal.aborted) return;
+      for (const listener of [...this.#firstNodeListeners]) listener();
       // Fill the table around our own id: every node that replies to a lookup enters it.
       this.#dht.lookup(this.#dht.nodeId, () => {});
-      for (const listener of [...this.#firstNodeListeners]) listener();
-    });
+    }, this.#failed));
   }
 
   async #firstNode(signal: AbortSignal): Promise<void> {
@@ -340,14 +346,12 @@ export class DhtNode {
 
   #scheduleSave(): void {
     if (this.#options.statePath === null || this.#closing.signal.aborted) return;
-    this.#saveTimer = this.#ports.clock.setTimeout(
-      () => void this.#save().then(() => this.#scheduleSave()),
-      SAVE_EVERY_MS,
-    );
+    const save = () => this.#save().finally(() => this.#scheduleSave());
+    this.#saveTimer = this.#ports.clock.setTimeout(guarded(save, this.#failed), SAVE_EVERY_MS);
   }
 
   #save(): Promise<void> {
-    return this.#saving = this.#saving.then(() => this.#saveNow());
+    return this.#saving = this.#saving.catch(() => {}).then(() => this.#saveNow());
   }
 
   async #saveNow(): Promise<void> {
@@ -363,6 +367,10 @@ export class DhtNode {
 
 async function sha1(bytes: Uint8Array): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest("SHA-1", new Uint8Array(bytes)));
+}
+
+function failedLookup(cause: Error): MillraceError {
+  return new MillraceError("unavailable", `the lookup failed: ${cause.message}`, { cause });
 }
 
 function notStored(cause: unknown): MillraceError {

@@ -1,6 +1,8 @@
 /** Looks up one swarm in the DHT periodically. */
-import { hasCode } from "../errors.ts";
-import type { Clock, SocketAddress, Timer } from "../ports.ts";
+import { faultFields, guarded } from "../bytes/guarded-clock.ts";
+import { toHex } from "../bytes/hex.ts";
+import { hasCode, MillraceError } from "../errors.ts";
+import type { Clock, Logger, SocketAddress, Timer } from "../ports.ts";
 import type { DiscoverySourceStatus } from "./types.ts";
 
 /** Time between regular lookups; nodes keep announces for about 30 min (BEP 5). */
@@ -30,6 +32,7 @@ export interface DhtLookup {
 /** Dependencies of a search. */
 export interface DhtSearchContext {
   readonly clock: Clock;
+  readonly log: Logger;
   readonly node: DhtLookup;
   readonly infohash: Uint8Array;
   peerPort(): number;
@@ -37,7 +40,10 @@ export interface DhtSearchContext {
   onPeer(peer: SocketAddress, node: string): void;
 }
 
-/** Looks up at the start, every five minutes, and on demand at most every 15 s (5 s when urgent). */
+/**
+ * Looks up at the start, every five minutes, and on demand at most every 15 s (5 s when urgent). An exception costs one
+ * lookup, and nobody else notices.
+ */
 export class DhtSearch {
   readonly #context: DhtSearchContext;
   readonly #aborter = new AbortController();
@@ -55,11 +61,11 @@ export class DhtSearch {
   constructor(context: DhtSearchContext) {
     this.#context = context;
     // With an empty table a lookup ends at once without a result: repeat it as soon as there is a node to ask.
-    this.#unsubscribe = context.node.onFirstNode(() => {
+    this.#unsubscribe = context.node.onFirstNode(this.#led(() => {
       if (this.#running) this.#wanted = true;
       else if (this.#replies === 0) this.#scheduleAt(-Infinity);
-    });
-    void this.#run();
+    }));
+    this.#led(() => this.#run())();
   }
 
   needPeers(isUrgent = false): void {
@@ -86,11 +92,30 @@ export class DhtSearch {
     this.#aborter.abort();
   }
 
+  /** `fn`, whose exceptions cost one lookup. */
+  #led(fn: () => unknown): () => void {
+    return guarded(fn, (error) => {
+      this.#broke(error);
+      if (!this.#running && !this.#aborter.signal.aborted) {
+        this.#scheduleAt(this.#context.clock.monotonic() + MIN_INTERVAL_MS);
+      }
+    });
+  }
+
+  /** Reports a fault of the engine. */
+  #broke(error: unknown): void {
+    const { log, infohash } = this.#context;
+    this.#replies = 0;
+    this.#lastError = "internal error";
+    const fields = { infohash: toHex(infohash), ...faultFields(error) };
+    log.log("error", "a fault of the engine ended a lookup in the DHT", fields);
+  }
+
   #scheduleAt(atMs: number): void {
     this.#timer?.cancel();
     const nowMs = this.#context.clock.monotonic();
     this.#nextMs = Math.max(atMs, nowMs);
-    this.#timer = this.#context.clock.setTimeout(() => void this.#run(), this.#nextMs - nowMs);
+    this.#timer = this.#context.clock.setTimeout(this.#led(() => this.#run()), this.#nextMs - nowMs);
   }
 
   async #run(): Promise<void> {
@@ -100,22 +125,30 @@ export class DhtSearch {
     this.#wanted = false;
     this.#lastStartMs = clock.monotonic();
     const found = new Set<string>();
+    const broken = new AbortController();
+    const report = guarded((peer: SocketAddress, node: string) => {
+      if (broken.signal.aborted) return;
+      if (found.size < MAX_COUNTED) found.add(`${peer.host} ${peer.port}`);
+      this.#context.onPeer(peer, node);
+    }, (error) => broken.abort(error));
+    const signal = AbortSignal.any([this.#aborter.signal, broken.signal]);
     try {
-      this.#replies = await node.lookup(infohash, this.#context.peerPort(), (peer, node) => {
-        if (found.size < MAX_COUNTED) found.add(`${peer.host} ${peer.port}`);
-        this.#context.onPeer(peer, node);
-      }, this.#aborter.signal);
+      this.#replies = await node.lookup(infohash, this.#context.peerPort(), report, signal);
       this.#lastError = this.#replies > 0 ? null : "no DHT node answers";
     } catch (error) {
       if (this.#aborter.signal.aborted) return;
-      this.#replies = 0;
-      this.#lastError = hasCode(error, "timeout") ? "the lookup took too long" : String(error);
+      if (broken.signal.aborted) this.#broke(broken.signal.reason);
+      else if (!(error instanceof MillraceError)) this.#broke(error);
+      else {
+        this.#replies = 0;
+        this.#lastError = hasCode(error, "timeout") ? "the lookup took too long" : error.message;
+      }
     } finally {
       this.#running = false;
     }
     if (this.#aborter.signal.aborted) return;
     this.#lastPeers = found.size;
-    if (this.#replies === 0) void node.bootstrap();
+    if (this.#replies === 0) node.bootstrap().catch((error) => this.#broke(error));
     const delayMs = this.#replies > 0 ? INTERVAL_MS : this.#wanted ? 0 : MIN_INTERVAL_MS;
     this.#scheduleAt(clock.monotonic() + delayMs);
   }

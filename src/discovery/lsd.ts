@@ -1,6 +1,7 @@
 /** Local service discovery (BEP 14, IPv4), shared by all swarms. */
+import { faultFields, guarded } from "../bytes/guarded-clock.ts";
 import { toHex } from "../bytes/hex.ts";
-import type { Clock, SocketAddress, Timer, UdpPort, UdpSocket } from "../ports.ts";
+import type { Clock, Logger, SocketAddress, Timer, UdpPort, UdpSocket } from "../ports.ts";
 import { decodeLsd, encodeLsd, MAX_LSD_INFOHASHES } from "./lsd-message.ts";
 import type { DiscoverySourceStatus } from "./types.ts";
 
@@ -17,6 +18,7 @@ const MIN_INTERVAL_MS = 60_000;
 export interface LsdContext {
   readonly udp: UdpPort;
   readonly clock: Clock;
+  readonly log: Logger;
   readonly random: () => number;
   peerPort(): number;
 }
@@ -58,13 +60,16 @@ export class LocalDiscovery {
   readonly #members = new Map<string, Member>();
   #timer: Timer | null = null;
   #closed = false;
+  readonly #failed = (error: unknown) =>
+    this.#context.log.log("error", "a fault of the engine in local discovery", faultFields(error));
 
   private constructor(context: LsdContext, sockets: readonly UdpSocket[], group: SocketAddress) {
     this.#context = context;
     this.#sockets = sockets;
     this.#group = group;
     this.#cookie = toHex(crypto.getRandomValues(new Uint8Array(8)));
-    for (const socket of sockets) socket.onMessage((data, from) => this.#receive(data, from));
+    const receive = guarded((data: Uint8Array, from: SocketAddress) => this.#receive(data, from), this.#failed);
+    for (const socket of sockets) socket.onMessage(receive);
   }
 
   /** Joins the group on each interface. Rejects when no interface can join. */
@@ -120,11 +125,18 @@ export class LocalDiscovery {
   }
 
   #schedule(): void {
+    const nextMs = Math.min(...[...this.#members.values()].map((member) => member.nextMs));
+    this.#scheduleIn(Math.max(0, nextMs - this.#context.clock.monotonic()));
+  }
+
+  #scheduleIn(delayMs: number): void {
     this.#timer?.cancel();
     if (this.#closed || this.#members.size === 0) return;
-    const nextMs = Math.min(...[...this.#members.values()].map((member) => member.nextMs));
-    const delayMs = Math.max(0, nextMs - this.#context.clock.monotonic());
-    this.#timer = this.#context.clock.setTimeout(() => this.#announceDue(), delayMs);
+    const failed = (error: unknown) => {
+      this.#failed(error);
+      this.#scheduleIn(MIN_INTERVAL_MS);
+    };
+    this.#timer = this.#context.clock.setTimeout(guarded(() => this.#announceDue(), failed), delayMs);
   }
 
   /** Announces the swarms that are due; swarms that start together share a datagram. */
@@ -156,7 +168,7 @@ export class LocalDiscovery {
       if (member === undefined) continue;
       const peer = { host: from.host, port: message.port };
       if (member.heard.size < MAX_COUNTED) member.heard.add(`${peer.host} ${peer.port}`);
-      member.onPeer(peer);
+      guarded(member.onPeer, this.#failed)(peer);
       // Reply within the rate limit: the other end may have started after our last announce.
       this.#announceBy(member, member.lastMs + MIN_INTERVAL_MS);
     }

@@ -54,7 +54,7 @@ export class SwarmDiscovery implements DiscoverySession {
     this.#trackers.add(shared.extraTrackers.map((url) => [url]), { extra: true });
     if (dht !== null) {
       const onPeer = (peer: SocketAddress, node: string) => this.#sink.add(peer, "dht", node);
-      this.#search = new DhtSearch({ clock, node: dht, infohash, peerPort, onPeer });
+      this.#search = new DhtSearch({ clock, log, node: dht, infohash, peerPort, onPeer });
     }
     if (lsd !== null) this.#lsd = lsd.join(infohash, (peer) => this.#sink.add(peer, "lsd", peer.host));
   }

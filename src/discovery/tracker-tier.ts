@@ -1,6 +1,6 @@
 /** One tier of trackers (BEP 12): asks them in turn until one responds, and keeps asking that one. */
 import { deadline } from "../bytes/deadline.ts";
-import { faultFields } from "../bytes/guarded-clock.ts";
+import { faultFields, guarded } from "../bytes/guarded-clock.ts";
 import { toHex } from "../bytes/hex.ts";
 import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { Clock, Logger, SocketAddress, Timer } from "../ports.ts";
@@ -209,7 +209,12 @@ export class TrackerTier {
       if (this.#onDemand || !this.#context.isCovered(this)) return void this.#run();
       this.#schedule(this.#context.clock.monotonic() + this.#intervalMs);
     };
-    this.#timer = this.#context.clock.setTimeout(due, Math.max(0, atMs - this.#context.clock.monotonic()));
+    const failed = (error: unknown) => {
+      this.#broke(error);
+      this.#schedule(this.#context.clock.monotonic() + this.#intervalMs);
+    };
+    const { clock } = this.#context;
+    this.#timer = clock.setTimeout(guarded(due, failed), Math.max(0, atMs - clock.monotonic()));
   }
 
   async #run(): Promise<void> {

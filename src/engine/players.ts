@@ -42,12 +42,12 @@ export async function createPlayers(
 ): Promise<PlayerParts> {
   const { clock, log } = ports;
   const discovery = options.playerDiscovery ?? true;
-  const pages = new PagePlayers(clock);
+  const pages = new PagePlayers(ports);
   const programs = new ProgramFinder(ports, { programs: options.playerPrograms ?? [], discovery });
   const kodis = new KodiFinder(ports, options.kodis ?? []);
   const here = [pages, programs, kodis];
   if (!discovery) {
-    const players = new Players(here, clock);
+    const players = new Players(here, ports);
     return { players, pages, cast: null, servedAt: () => {}, close: () => players.close() };
   }
   const dns = new MulticastDns(ports);
@@ -59,7 +59,7 @@ export async function createPlayers(
     new RendererFinder(ports),
     new ChromecastFinder(ports, dns),
     new EngineFinder(ports, dns, { identity, name, fetch: ports.fetch }),
-  ], clock);
+  ], ports);
   const receiver = new CastReceiver({
     identity,
     senders,
@@ -83,7 +83,7 @@ export async function createPlayers(
         return (host === ownHost || isWildcard(host)) && policy.allows("intranet") && output !== null;
       };
       const service = announced(name, identity.key, port, () => output ?? "file");
-      const responder = new ServiceResponder(dns, clock, service, isOffered);
+      const responder = new ServiceResponder(dns, ports, service, isOffered);
       responders.push(responder);
       responder.open().catch((error) => log.log("warn", "other engines can't find this one as a player", { error }));
     },

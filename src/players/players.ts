@@ -1,7 +1,8 @@
 /** All players within reach, and which callers may use them: "Players" of section 4.4 of the HTTP API. */
 import { deadline } from "../bytes/deadline.ts";
+import { logFailure } from "../bytes/guarded-clock.ts";
 import { MillraceError } from "../errors.ts";
-import type { Clock } from "../ports.ts";
+import type { Clock, Logger } from "../ports.ts";
 import type {
   Player,
   PlayerCaller,
@@ -29,13 +30,15 @@ interface Opening {
 export class Players {
   readonly #finders: readonly PlayerFinder[];
   readonly #clock: Clock;
+  readonly #log: Logger;
   /** The last stream of each player, by player id; as many as there are players. */
   readonly #streams = new Map<string, PlayerStream>();
   readonly #openings = new Map<string, Opening>();
 
-  constructor(finders: readonly PlayerFinder[], clock: Clock) {
+  constructor(finders: readonly PlayerFinder[], { clock, log }: { readonly clock: Clock; readonly log: Logger }) {
     this.#finders = finders;
     this.#clock = clock;
+    this.#log = log;
   }
 
   /** Players that `caller` may use. */
@@ -144,13 +147,23 @@ export class Players {
   /** Asks one finder after the other; those that need no search come first, so that their players never wait for one. */
   async #find(id: string): Promise<PlayerDevice | null> {
     for (const finder of this.#finders) {
-      const device = (await finder.list()).find(({ facts }) => facts.id === id);
+      const device = (await this.#listOf(finder)).find(({ facts }) => facts.id === id);
       if (device !== undefined) return device;
     }
     return null;
   }
 
   async #devices(): Promise<PlayerDevice[]> {
-    return (await Promise.all(this.#finders.map((finder) => finder.list()))).flat();
+    return (await Promise.all(this.#finders.map((finder) => this.#listOf(finder)))).flat();
+  }
+
+  /** A fault in looking for one kind must not hide all others. */
+  async #listOf(finder: PlayerFinder): Promise<readonly PlayerDevice[]> {
+    try {
+      return await finder.list();
+    } catch (error) {
+      logFailure(this.#log, "warn", "some players could not be looked for", error);
+      return [];
+    }
   }
 }

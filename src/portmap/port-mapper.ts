@@ -1,5 +1,6 @@
 /** Keeps ports of this machine open at the router: finds it, maps the ports, renews the mappings and removes them at the end. */
 import { deadline } from "../bytes/deadline.ts";
+import { logFailure } from "../bytes/guarded-clock.ts";
 import { isPublicHost } from "../discovery/addresses.ts";
 import { hasCode } from "../errors.ts";
 import type { Logger, Timer } from "../ports.ts";
@@ -102,7 +103,7 @@ export class PortMapper {
     try {
       nextMs = await this.#renew(signal) ?? await this.#search(signal) ?? RETRY_MS;
     } catch (error) {
-      if (!signal.aborted) log.log("warn", "asking routers for a port failed", { error: String(error) });
+      if (!signal.aborted) logFailure(log, "warn", "asking routers for a port failed", error);
     }
     if (signal.aborted) return;
     this.#timer = clock.setTimeout(() => void (this.#running = this.#round()), nextMs);

@@ -351,7 +351,7 @@ export class DiskStore implements PieceStore, UnitOwner {
   }
 
   #save(): Promise<void> {
-    this.#saving = this.#saving.then(() => this.#saveNow());
+    this.#saving = this.#saving.catch(() => {}).then(() => this.#saveNow());
     return this.#saving;
   }
 

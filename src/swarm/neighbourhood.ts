@@ -1,5 +1,5 @@
 /** The neighbours of one swarm, of a torrent or a broadcast: from address to connection to session, and how each ends. */
-import { faultFields } from "../bytes/guarded-clock.ts";
+import { faultFields, guarded } from "../bytes/guarded-clock.ts";
 import type { PeerOrigin, ServerScope } from "../discovery/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock, SocketAddress, TcpConnection, Timer } from "../ports.ts";
@@ -119,6 +119,11 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     else if (scope === undefined) this.rule.keep({ address, origin, source });
   }
 
+  /** As `learn`, for sources that serve other swarms, too: an exception ends this swarm, and does not reach them. */
+  found(...peer: Parameters<Neighbourhood<Session>["learn"]>): void {
+    guarded(() => this.learn(...peer), (error) => this.failed(error))();
+  }
+
   /** As `learn`, for an address that the rule need not be asked about. */
   adopt(address: SocketAddress, origin: PeerOrigin): void {
     if (this.isClosed) return;
@@ -206,7 +211,7 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     downloadBucket.spend(bytes);
     if (downloadBucket.open) return;
     session.setPaused(1, true);
-    downloadBucket.whenOpen(() => session.setPaused(1, false));
+    downloadBucket.whenOpen(guarded(() => session.setPaused(1, false), (error) => this.failed(error)));
   }
 
   uploaded(bytes: number): void {

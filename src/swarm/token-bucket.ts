@@ -95,11 +95,15 @@ export class TokenBucket {
 
   /** Serves waiters while the bucket is open. The remaining ones wait for the next turn, first in, first out. */
   #wake(): void {
-    for (const fn of [...this.#waiting]) {
-      if (!this.open) break;
-      this.#waiting.delete(fn);
-      fn();
+    try {
+      for (const fn of [...this.#waiting]) {
+        if (!this.open) break;
+        this.#waiting.delete(fn);
+        fn();
+      }
+    } finally {
+      // Those after one that threw belong to other swarms, and must not wait forever.
+      this.#arm();
     }
-    this.#arm();
   }
 }

@@ -102,7 +102,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
       trackers: target.metainfo?.trackers ?? (target.magnet?.trackers ?? []).map((tracker) => [tracker]),
       servers: scopeIn(target.metainfo ?? {}, target.servers ?? "any"),
       isPrivate: target.metainfo?.isPrivate ?? false,
-      onPeer: (address, origin, source) => this.peers.learn(address, origin, source),
+      onPeer: (address, origin, source) => this.peers.found(address, origin, source),
       state: () => announceState(this.transfer, this.peers.uploadRate.totalBytes),
     });
     this.#isPeering = target.withoutPeers !== true;
@@ -153,7 +153,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.named.learn(magnet);
     const peers = { infohashHex: this.infohashHex, texts: withoutPeers ? [] : magnet.peers };
     learnNamedPeers(this.#context.ports, peers, this.#ending.signal, (address) => {
-      this.peers.learn(address, "magnet", null, servers);
+      this.peers.found(address, "magnet", null, servers);
     });
     if (this.#description === null) this.#transportSources.add(magnet.sources ?? [], servers, withoutPeers);
     this.#openWebSeeds();

@@ -1,7 +1,7 @@
 /** Saying in the local networks that a device is here: SSDP's advertisement and its answers to searches (UPnP Device Architecture 1.0, section 1). */
 import { Allowance, Allowances } from "../bytes/allowance.ts";
-import { faultFields } from "../bytes/guarded-clock.ts";
-import type { InterfaceAddress, Logger, SocketAddress, Timer, UdpSocket } from "../ports.ts";
+import { faultFields, guarded } from "../bytes/guarded-clock.ts";
+import type { InterfaceAddress, SocketAddress, Timer, UdpSocket } from "../ports.ts";
 import { VERSION } from "../version.ts";
 import { isNear, localNetworks } from "./near.ts";
 import { GROUP, readFields, type SsdpPorts } from "./ssdp.ts";
@@ -53,7 +53,7 @@ interface Place {
 
 /** Announces a device until it is closed. */
 export class SsdpAnnouncer {
-  readonly #ports: SsdpPorts & { readonly log: Logger };
+  readonly #ports: SsdpPorts;
   readonly #device: AnnouncedDevice;
   /** By this machine's address. */
   readonly #places = new Map<string, Place>();
@@ -64,8 +64,11 @@ export class SsdpAnnouncer {
   #timer: Timer | null = null;
   #looking: Promise<void> = Promise.resolve();
   #isClosed = false;
+  /** It costs one announcement or answer. */
+  readonly #failed = (error: unknown) =>
+    this.#ports.log.log("error", "a fault of the engine: the device was not announced", faultFields(error));
 
-  constructor(ports: SsdpPorts & { readonly log: Logger }, device: AnnouncedDevice) {
+  constructor(ports: SsdpPorts, device: AnnouncedDevice) {
     this.#ports = ports;
     this.#device = device;
     this.#searches = new Allowances({
@@ -93,9 +96,7 @@ export class SsdpAnnouncer {
 
   /** Opens sockets on new interfaces, closes those of interfaces that are gone, and advertises where it is time to. */
   #look(): void {
-    this.#looking = this.#visit().catch((error) => {
-      this.#ports.log.log("error", "a fault of the engine: the device was not announced", faultFields(error));
-    }).then(() => {
+    this.#looking = this.#visit().catch(this.#failed).then(() => {
       if (!this.#isClosed) this.#timer = this.#ports.clock.setTimeout(() => this.#look(), LOOK_EVERY_MS);
     });
   }
@@ -136,13 +137,14 @@ export class SsdpAnnouncer {
     if (socket === null) return null;
     const place = { network, socket, announcedAtMs: -Infinity };
     this.#places.set(network.host, place);
-    socket.onMessage((data, from) => {
+    const hear = (data: Uint8Array, from: SocketAddress) => {
       // Each socket hears the searches of all networks.
       if (data.length > MAX_SEARCH_BYTES || !isNear(from.host, [network])) return;
       const search = readSearch(new TextDecoder().decode(data));
       if (search === null || !this.#mayAsk(from.host) || !this.#device.isOffered()) return;
       this.#answer(place, search, from);
-    });
+    };
+    socket.onMessage(guarded(hear, this.#failed));
     return place;
   }
 
@@ -155,10 +157,13 @@ export class SsdpAnnouncer {
     for (const [name, usn] of wanted) {
       if (!this.#hasRoomFor(to.host)) return;
       // All devices that a search finds would answer at the same moment.
-      const timer = this.#ports.clock.setTimeout(() => {
+      const send = () => {
         this.#waiting.delete(timer);
-        this.#send(place, to, "HTTP/1.1 200 OK", [["ST", name], ["EXT", ""], ["USN", usn], ...this.#facts(place)]);
-      }, Math.random() * Math.min(maxWaitMs, MAX_DELAY_MS));
+        const fields = [["ST", name], ["EXT", ""], ["USN", usn], ...this.#facts(place)] as const;
+        return this.#send(place, to, "HTTP/1.1 200 OK", fields);
+      };
+      const delayMs = Math.random() * Math.min(maxWaitMs, MAX_DELAY_MS);
+      const timer: Timer = this.#ports.clock.setTimeout(guarded(send, this.#failed), delayMs);
       this.#waiting.set(timer, to.host);
     }
   }

@@ -1,6 +1,7 @@
 /** Looking for devices in the local network: the search of SSDP (UPnP Device Architecture 1.1, section 1.3). */
 import { sleep } from "../bytes/deadline.ts";
-import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../ports.ts";
+import { faultFields, guarded } from "../bytes/guarded-clock.ts";
+import type { Clock, Logger, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../ports.ts";
 import { isNear, localNetworks } from "./near.ts";
 
 /** Where searches and advertisements go. */
@@ -32,6 +33,7 @@ export interface SsdpPorts {
   readonly udp: UdpPort;
   readonly network: NetworkPort;
   readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /**
@@ -58,13 +60,14 @@ export async function searchDevices(
   const sockets: UdpSocket[] = bound.flatMap((result) => result.status === "fulfilled" ? [result.value] : []);
   if (sockets.length === 0) return [];
   try {
-    for (const socket of sockets) {
-      socket.onMessage((data, from) => {
-        if (data.length > MAX_ANSWER_BYTES || !isNear(from.host, hosts) || !hasRoomFor(from.host)) return;
-        const answer = readAnswer(new TextDecoder().decode(data), target, from.host);
-        if (answer !== null) found.set(`${from.host} ${answer.usn}`, answer);
-      });
-    }
+    const hear = (data: Uint8Array, from: SocketAddress) => {
+      if (data.length > MAX_ANSWER_BYTES || !isNear(from.host, hosts) || !hasRoomFor(from.host)) return;
+      const answer = readAnswer(new TextDecoder().decode(data), target, from.host);
+      if (answer !== null) found.set(`${from.host} ${answer.usn}`, answer);
+    };
+    const failed = (error: unknown) =>
+      ports.log.log("error", "a fault of the engine: a device's answer was not read", faultFields(error));
+    for (const socket of sockets) socket.onMessage(guarded(hear, failed));
     const question = new TextEncoder().encode(
       `M-SEARCH * HTTP/1.1\r\nHOST: ${GROUP.host}:${GROUP.port}\r\nMAN: "ssdp:discover"\r\nMX: ${MAX_WAIT_SECONDS}\r\nST: ${target}\r\n\r\n`,
     );

@@ -1,4 +1,5 @@
 /** A connection over UDP (uTP, BEP 29) that its users can't tell from one over TCP. */
+import { guarded, guardedClock } from "../bytes/guarded-clock.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock, SocketAddress, TcpConnection, TcpHandlers, Timer } from "../ports.ts";
 import { ByteQueue } from "./byte-queue.ts";
@@ -68,6 +69,9 @@ export class UtpConnection implements TcpConnection {
   #finSent = false;
   #endReported = false;
   #isClosed = false;
+  /** An exception costs this connection, and nobody else notices. */
+  readonly #failed = (cause: unknown) =>
+    this.#finish(new MillraceError("internal", "a fault of the engine ended the connection", { cause }));
   #closeError: Error | undefined;
 
   constructor(start: UtpStart, wiring: UtpWiring) {
@@ -76,13 +80,13 @@ export class UtpConnection implements TcpConnection {
     this.#sendId = start.sendId;
     this.#sends = new SendWindow(start.nextSeq);
     this.#receives = new ReceiveWindow(start.lastInOrder);
-    this.#wiring = wiring;
+    this.#wiring = { ...wiring, clock: guardedClock(wiring.clock, this.#failed) };
     this.#lastHeardMs = wiring.clock.monotonic();
   }
 
   open(handlers: TcpHandlers): void {
     this.#handlers = handlers;
-    queueMicrotask(() => this.#isClosed ? this.#report() : this.#deliver());
+    this.#soon(() => this.#isClosed ? this.#report() : this.#deliver());
   }
 
   get bufferedBytes(): number {
@@ -105,7 +109,7 @@ export class UtpConnection implements TcpConnection {
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    queueMicrotask(() => {
+    this.#soon(() => {
       const roomBytes = this.#receives.roomBytes;
       this.#deliver();
       // The other end may have stopped because we had no room.
@@ -124,11 +128,19 @@ export class UtpConnection implements TcpConnection {
     this.#send(PACKET.reset, this.#sends.next, new Uint8Array(0));
     this.#isClosed = true;
     this.#release();
-    queueMicrotask(() => this.#report());
+    this.#soon(() => this.#report());
   }
 
-  /** A packet of this connection arrived. */
+  /** A packet of this connection arrived. Never throws. */
   receive(packet: UtpPacket): void {
+    guarded(() => this.#receive(packet), this.#failed)();
+  }
+
+  #soon(fn: () => void): void {
+    queueMicrotask(guarded(fn, this.#failed));
+  }
+
+  #receive(packet: UtpPacket): void {
     if (this.#isClosed) return;
     const { clock } = this.#wiring;
     const nowMs = clock.monotonic();
@@ -190,7 +202,7 @@ export class UtpConnection implements TcpConnection {
   #pumpSoon(): void {
     if (this.#isPumpDue) return;
     this.#isPumpDue = true;
-    queueMicrotask(() => {
+    this.#soon(() => {
       this.#isPumpDue = false;
       this.#pump();
     });

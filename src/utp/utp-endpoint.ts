@@ -4,6 +4,7 @@
  * of strangers are dropped. A refusal is no longer than its SYN, and few leave: the sender's address may be forged.
  */
 import { Allowance, Allowances } from "../bytes/allowance.ts";
+import { guarded } from "../bytes/guarded-clock.ts";
 import { toHex } from "../bytes/hex.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, SocketAddress, Timer, UdpSocket } from "../ports.ts";
@@ -130,7 +131,7 @@ export class UtpEndpoint {
         const seq = Math.floor(random() * 0x10000);
         const attempt: Attempt = { punch, id, seq, target: punch.address, connected: resolve };
         this.#attempts.set(key, attempt);
-        const knock = () => this.#knock(socket, attempt);
+        const knock = guarded(() => this.#knock(socket, attempt), reject);
         for (const delayMs of PUNCH_AT_MS) timers.push(clock.setTimeout(knock, delayMs));
         const lastMs = 2 * PUNCH_AT_MS.at(-1)! - PUNCH_AT_MS.at(-2)!;
         timers.push(clock.setTimeout(() => reject(new MillraceError("timeout", "no datagram got through")), lastMs));

@@ -3,9 +3,10 @@ import { assertEquals } from "@std/assert";
 import { type DhtLookup, DhtSearch } from "../../src/discovery/dht-search.ts";
 import { abortError, MillraceError } from "../../src/errors.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { faultLog } from "../support/fault-log.ts";
 
 /** A search over a node whose lookups return `replies`; `firstNode` simulates the table's first node. */
-function setUp(replies: () => number | Promise<number>) {
+function setUp(replies: () => number | Promise<number>, onPeer: () => void = () => {}) {
   const clock = new FakeClock();
   const lookups: number[] = [];
   const listeners = new Set<() => void>();
@@ -25,15 +26,20 @@ function setUp(replies: () => number | Promise<number>) {
     bootstrap: () => Promise.resolve(void bootstraps++),
   };
   const peers: number[] = [];
+  const { log, faults } = faultLog();
   const search = new DhtSearch({
     clock,
+    log,
     node,
     infohash: new Uint8Array(20),
     peerPort: () => 8621,
-    onPeer: (peer) => peers.push(peer.port),
+    onPeer(peer) {
+      peers.push(peer.port);
+      onPeer();
+    },
   });
   const firstNode = () => listeners.forEach((listener) => listener());
-  return { clock, lookups, peers, search, firstNode, listeners, bootstraps: () => bootstraps };
+  return { clock, faults, lookups, peers, search, firstNode, listeners, bootstraps: () => bootstraps };
 }
 
 test("DhtSearch looks up at once and every 5 min", async () => {
@@ -115,4 +121,39 @@ test("DhtSearch continues after failed lookups and ends with close()", async () 
   search.needPeers();
   await clock.advanceAsync(600_000);
   assertEquals([lookups.length, listeners.size, clock.pendingTimers], [2, 0, 0]);
+});
+
+test("An exception in a lookup costs DhtSearch that lookup: it says so, and asks again 15 s later", async () => {
+  const broken = () => {
+    throw new TypeError("object null is not iterable");
+  };
+  const kinds: readonly (readonly [name: string, replies: () => number, onPeer: () => void])[] = [
+    ["in the table", broken, () => {}],
+    ["in what hears of a peer", () => 8, broken],
+  ];
+  for (const [name, replies, onPeer] of kinds) {
+    const { clock, faults, lookups, search } = setUp(replies, onPeer);
+    await clock.advanceAsync(14_000);
+    assertEquals([search.status().lastError, faults.length], ["internal error", 1], name);
+    await clock.advanceAsync(2_000);
+    assertEquals([lookups, faults.length], [[0, 15], 2], name);
+    search.close();
+  }
+});
+
+test("An exception while the first node enters the table does not end the search", async () => {
+  const { clock, faults, lookups, search, firstNode } = setUp(() => 0);
+  await clock.advanceAsync(1_000);
+  const { setTimeout } = clock;
+  Object.assign(clock, {
+    setTimeout() {
+      Object.assign(clock, { setTimeout });
+      throw new TypeError("no timer");
+    },
+  });
+  firstNode();
+  assertEquals(faults.length, 1);
+  await clock.advanceAsync(16_000);
+  assertEquals(lookups, [0, 16]);
+  search.close();
 });

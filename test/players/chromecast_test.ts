@@ -7,6 +7,7 @@ import { Chromecast } from "../../src/players/chromecast/chromecast.ts";
 import { describeChromecast } from "../../src/players/chromecast/chromecast-finder.ts";
 import type { ByteConnection } from "../../src/ports.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { silent } from "../support/fault-log.ts";
 import { noise } from "../support/random.ts";
 import { FakeStream } from "./support.ts";
 
@@ -117,7 +118,7 @@ function device(answer: (type: string, isForApp: boolean) => Body | null) {
     };
     return Promise.resolve({ readable, writable, close });
   };
-  const player = new Chromecast({ deviceTls: { connectUnverified }, clock }, {
+  const player = new Chromecast({ deviceTls: { connectUnverified }, clock, log: silent }, {
     id: "1",
     name: "TV",
     icon: null,

@@ -10,15 +10,14 @@ import { describeEngine } from "../../src/players/engines/engine-finder.ts";
 import { EnginePlayer } from "../../src/players/engines/engine-player.ts";
 import { helloText } from "../../src/players/engines/cast-command.ts";
 import { Players } from "../../src/players/players.ts";
-import type { Logger } from "../../src/ports.ts";
 import { MemoryFiles } from "../storage/memory-files.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { silent } from "../support/fault-log.ts";
 import { FakeStream, RememberingPlayer, Shelf } from "./support.ts";
 
 const { signal } = new AbortController();
 const HOST = "192.168.7.9";
 const URL_THERE = `http://${HOST}:6878/engine/f/x/1/film.mkv`;
-const silent: Logger = { log: () => {}, child: () => silent };
 const codeOf = async (work: () => Promise<unknown>) => (await assertRejects(work, MillraceError)).code;
 
 /** A receiver with one player, and a sender that it knows nothing of. */
@@ -30,7 +29,7 @@ async function room() {
   const senders = await CastSenders.load(ports, "/state", []);
   const mpv = new RememberingPlayer("program:mpv", { localOnly: true });
   const choices = [new Shelf(mpv)];
-  const players = new Players(choices, clock);
+  const players = new Players(choices, ports);
   const relay = new CastRelay({ clock, fetch });
   const receiver = new CastReceiver({ identity, senders, players, choices, playerId: null, relay, clock });
   const greet = async (host = HOST) =>

@@ -5,8 +5,9 @@ import { type DnsMessage, type DnsRecord, nameKey, readMessage, writeMessage } f
 import { MulticastDns } from "../../src/players/mdns/multicast-dns.ts";
 import { ServiceResponder } from "../../src/players/mdns/responder.ts";
 import { ServiceBrowser } from "../../src/players/mdns/service-browser.ts";
-import type { Logger, SocketAddress, UdpBindOptions } from "../../src/ports.ts";
+import type { SocketAddress, UdpBindOptions } from "../../src/ports.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { silent } from "../support/fault-log.ts";
 import { noise } from "../support/random.ts";
 
 const TYPE = ["_googlecast", "_tcp", "local"];
@@ -107,8 +108,6 @@ test("readMessage() survives 20,000 damaged messages without an error of its own
   }
   assert(read > 1000 && read < 20_000, `${read} were still readable`);
 });
-
-const silent: Logger = { log: () => {}, child: () => silent };
 
 /** A machine at 192.168.7.5: what it sends, and a way to send to it. */
 function machine(taken5353 = false) {
@@ -264,7 +263,7 @@ test("ServiceResponder announces twice, answers queries for it at most once per 
     port: 6878,
     facts: () => ["k=v"],
   };
-  const responder = new ServiceResponder(dns, clock, service, () => Promise.resolve(isOffered));
+  const responder = new ServiceResponder(dns, ports, service, () => Promise.resolve(isOffered));
   const count = async (ms: number) => {
     await pass(ms);
     return sent.splice(0).length;

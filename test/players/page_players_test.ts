@@ -3,6 +3,7 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import { PagePlayers, type PageReport } from "../../src/players/pages/page-players.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { silent } from "../support/fault-log.ts";
 import { FakeStream } from "./support.ts";
 
 const { signal } = new AbortController();
@@ -23,7 +24,7 @@ async function listening(pages: PagePlayers, host = "192.168.7.9", isLocal = fal
 }
 
 test("PagePlayers lists pages while they listen, numbered by machine", async () => {
-  const pages = new PagePlayers(new FakeClock());
+  const pages = new PagePlayers({ clock: new FakeClock(), log: silent });
   const one = await listening(pages, "127.0.0.1", true);
   const two = await listening(pages);
   const three = await listening(pages);
@@ -40,7 +41,7 @@ test("PagePlayers lists pages while they listen, numbered by machine", async () 
 });
 
 test("a page gets the path of a stream, and what it reports decides what open() says", async () => {
-  const pages = new PagePlayers(new FakeClock());
+  const pages = new PagePlayers({ clock: new FakeClock(), log: silent });
   const { next, seat, device } = await listening(pages);
   assertEquals((await device.status(signal)).state, "idle");
   assertEquals((await assertRejects(() => device.control({ kind: "pause" }, signal), MillraceError)).code, "conflict");
@@ -69,7 +70,7 @@ test("a page gets the path of a stream, and what it reports decides what open() 
 
 test("a page that leaves while a stream is opened in it ends that", async () => {
   const clock = new FakeClock();
-  const pages = new PagePlayers(clock);
+  const pages = new PagePlayers({ clock, log: silent });
   const { reader, device } = await listening(pages);
   const opening = assertRejects(() => device.open(new FakeStream("1"), signal), MillraceError, "the page was closed");
   await reader.cancel();
@@ -80,7 +81,7 @@ test("a page that leaves while a stream is opened in it ends that", async () => 
 
 test("a page gets a message every 15 s, and one that stops reading is dropped", async () => {
   const clock = new FakeClock();
-  const pages = new PagePlayers(clock);
+  const pages = new PagePlayers({ clock, log: silent });
   const { next } = await listening(pages);
   await clock.advanceAsync(15_000);
   assertEquals(await next(), { ping: 1 });
@@ -91,7 +92,7 @@ test("a page gets a message every 15 s, and one that stops reading is dropped", 
 });
 
 test("PagePlayers.join() takes 8 pages of one machine and 32 together", async () => {
-  const pages = new PagePlayers(new FakeClock());
+  const pages = new PagePlayers({ clock: new FakeClock(), log: silent });
   for (let host = 1; host <= 4; host++) {
     for (let n = 0; n < 8; n++) pages.join(`192.168.7.${host}`, false);
     const refused = assertThrows(() => pages.join(`192.168.7.${host}`, false), MillraceError);

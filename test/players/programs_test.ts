@@ -6,6 +6,7 @@ import { MpvIpc } from "../../src/players/programs/mpv-ipc.ts";
 import { ProgramFinder } from "../../src/players/programs/program-finder.ts";
 import { VlcCli } from "../../src/players/programs/vlc-cli.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { silent } from "../support/fault-log.ts";
 import { FakeStream } from "./support.ts";
 
 const { signal } = new AbortController();
@@ -17,6 +18,7 @@ function machine(paths: readonly string[], hasDesktop = true) {
   return {
     asked,
     clock: new FakeClock(),
+    log: silent,
     processes: { spawn: never },
     localSockets: { newAddress: never, connect: never },
     programs: {
@@ -65,6 +67,10 @@ test("ProgramFinder lists only the programs that the user named, with or without
   assertEquals(error.code, "config");
 });
 
+const unexpected = (error: unknown) => {
+  throw error;
+};
+
 /** Two ends of a connection: what the engine writes, and what the test writes in the player's place. */
 function wires() {
   const said: string[] = [];
@@ -82,7 +88,7 @@ function wires() {
 
 test("MpvIpc.command() matches replies by number, whatever comes between them", async () => {
   const wire = wires();
-  const ipc = new MpvIpc(wire);
+  const ipc = new MpvIpc(wire, unexpected);
   const events: string[] = [];
   const forget = ipc.listen(({ event }) => events.push(event));
   const one = ipc.command(["get_property", "pause"], signal);
@@ -101,7 +107,7 @@ test("MpvIpc.command() matches replies by number, whatever comes between them", 
 
 test("MpvIpc.command() rejects pending commands when mpv ends, and refuses more than 32 unanswered ones", async () => {
   const wire = wires();
-  const ipc = new MpvIpc(wire);
+  const ipc = new MpvIpc(wire, unexpected);
   const waiting = Array.from({ length: 32 }, () => assertRejects(() => ipc.command(["a"], signal), MillraceError));
   const refused = await assertRejects(() => ipc.command(["a"], signal), MillraceError);
   assertEquals((refused as MillraceError).code, "too_busy");

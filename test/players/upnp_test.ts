@@ -2,19 +2,19 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import type { InterfaceAddress, Logger, SocketAddress } from "../../src/ports.ts";
+import type { InterfaceAddress, SocketAddress } from "../../src/ports.ts";
 import { readDescription } from "../../src/players/upnp/description.ts";
 import { describeMedia, DlnaRenderer, readTime, writeTime } from "../../src/players/upnp/renderer.ts";
 import { RendererFinder } from "../../src/players/upnp/renderer-finder.ts";
 import { callAction } from "../../src/upnp/soap.ts";
 import { readAnswer, searchDevices } from "../../src/upnp/ssdp.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { silent } from "../support/fault-log.ts";
 import { FakeStream } from "./support.ts";
 
 const TARGET = "urn:schemas-upnp-org:device:MediaRenderer:1";
 const LOCATION = new URL("http://192.168.7.9:49494/description.xml");
 const { signal } = new AbortController();
-const silent: Logger = { log: () => {}, child: () => silent };
 
 function answer(fields: Record<string, string> = {}, first = "HTTP/1.1 200 OK"): string {
   const all = {
@@ -59,6 +59,7 @@ async function search(expected: readonly string[] = []) {
   const searching = searchDevices(
     {
       clock,
+      log: silent,
       network: {
         resolve: (host) => Promise.resolve([host]),
         interfaces:

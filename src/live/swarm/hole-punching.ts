@@ -3,6 +3,7 @@
  * and connects over uTP at the moment that they name.
  */
 import { deadline } from "../../bytes/deadline.ts";
+import { leadTo } from "../../bytes/guarded-clock.ts";
 import type { Clock, TcpConnection, Timer } from "../../ports.ts";
 import { hostKey } from "../../swarm/address.ts";
 import type { SwarmDialRule } from "../../swarm/dial-rule.ts";
@@ -98,7 +99,7 @@ export class HolePunching {
     const introducer = this.#introducers.get(session);
     if (introducer === undefined) return;
     if (message.type === "probe") this.#show(session, introducer, message.token, message.port);
-    else if (message.type === "punch") void this.#punch(session, introducer, message);
+    else if (message.type === "punch") leadTo(this.#swarm.clock, this.#punch(session, introducer, message));
   }
 
   close(): void {

@@ -3,6 +3,7 @@
  * at which UDP address each of two is seen, and tells both at the same moment.
  */
 import { deadline } from "../../bytes/deadline.ts";
+import { leadTo } from "../../bytes/guarded-clock.ts";
 import type { Clock, SocketAddress } from "../../ports.ts";
 import { hostKey } from "../../swarm/address.ts";
 import type { Reach } from "../../swarm/reachability.ts";
@@ -77,7 +78,7 @@ export class Introductions {
       const match = free.find(([b, { isBusy }]) => {
         return b !== a && !isBusy && !seekerA.met.has(b) && hostOf(a) !== hostOf(b);
       });
-      if (match !== undefined) void this.#introduce([a, seekerA], match);
+      if (match !== undefined) leadTo(this.#swarm.clock, this.#introduce([a, seekerA], match));
     }
   }
 

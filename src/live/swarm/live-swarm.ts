@@ -1,4 +1,5 @@
 /** One live swarm: the node, its neighbours, discovery, and its listeners, from joining to leaving. */
+import { guarded } from "../../bytes/guarded-clock.ts";
 import { scopeIn, type ServerScope, trackerTrouble } from "../../discovery/types.ts";
 import { MillraceError } from "../../errors.ts";
 import type { Timer } from "../../ports.ts";
@@ -71,7 +72,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
     const verifier = new CryptoVerifier(metainfo.publicKey, metainfo.infohash, context.ports);
     const ownLimit = options.uploadLimitBytesPerSecond;
     const limit = Math.min(ownLimit || Infinity, context.uploadBucket.bytesPerSecond || Infinity);
-    this.uplink = new Uplink(context.uploadBucket, () => this.node.pump());
+    this.uplink = new Uplink(context.uploadBucket, guarded(() => this.node.pump(), context.failed));
     this.node = new LiveNode({
       clock,
       verifier: new BoundedVerifier(verifier, (value) => this.peers.setCongested(value)),
@@ -112,7 +113,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
       trackers: metainfo.trackers,
       servers: scope,
       isPrivate: metainfo.isPrivate,
-      onPeer: (address, origin, source) => this.peers.learn(address, origin, source),
+      onPeer: (address, origin, source) => this.peers.found(address, origin, source),
       state: () => ({
         uploadedBytes: this.peers.uploadRate.totalBytes,
         downloadedBytes: this.#verifiedBytes,
@@ -151,7 +152,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
       { infohashHex: target.magnet.infohashHex, texts: target.magnet.peers },
       this.#ending.signal,
       (address) => {
-        this.peers.learn(address, "magnet", null, servers);
+        this.peers.found(address, "magnet", null, servers);
       },
     );
   }

@@ -4,6 +4,7 @@
  * brought together with each other.
  */
 import { deadline } from "../../bytes/deadline.ts";
+import { leadTo } from "../../bytes/guarded-clock.ts";
 import type { SocketAddress, Timer } from "../../ports.ts";
 import { hostKey } from "../../swarm/address.ts";
 import type { SwarmContext } from "../../swarm/context.ts";
@@ -100,7 +101,7 @@ export class ReachExchange {
         session.reach = message.state;
         this.#gather();
       }
-      if (message.asks) void this.#help(session, partner);
+      if (message.asks) leadTo(this.#swarm.clock, this.#help(session, partner));
     } else if (!this.#swarm.tellsPeers) return;
     else if (message.type === "seek") {
       this.#introductions.sought(session, message.isWanted);

@@ -1,4 +1,5 @@
 /** A playback session of a broadcast. It shares the window; its place, events and end are its own. */
+import { leadTo } from "../../bytes/guarded-clock.ts";
 import { MillraceError } from "../../errors.ts";
 import type { TsSplicer } from "../../bytes/ts/splice.ts";
 import { renderLivePlaylist } from "../../media/hls/live-playlist.ts";
@@ -71,7 +72,7 @@ export class LiveSession extends Session {
     this.#forgetGaps = this.stream.onGap(({ fromMs, toMs }) => {
       this.tell("missing_content", { positions: [Math.floor(fromMs / 1000), Math.floor(toMs / 1000)] });
     });
-    void this.#prebuffer();
+    leadTo(this.clock, this.#prebuffer());
     this.watch(this.stream.ending);
   }
 

@@ -1,9 +1,10 @@
 /** A connection to a CASTV2 receiver: requests and their replies, and the heartbeat. */
 import { Allowance } from "../../bytes/allowance.ts";
 import { withSignal } from "../../bytes/deadline.ts";
+import { faultFields, guarded, guardedClock } from "../../bytes/guarded-clock.ts";
 import { turnWhenDue } from "../../bytes/turn.ts";
 import { abortError, MillraceError } from "../../errors.ts";
-import type { ByteConnection, Clock, DeviceTlsPort, SocketAddress, Timer } from "../../ports.ts";
+import type { ByteConnection, Clock, DeviceTlsPort, Logger, SocketAddress, Timer } from "../../ports.ts";
 import { castFrames, decodeCastMessage, encodeCastMessage } from "./cast-message.ts";
 
 /** Our own name as a sender, by the protocol's convention. */
@@ -27,12 +28,13 @@ const MAX_REASON_CHARS = 200;
 export interface CastPorts {
   readonly deviceTls: DeviceTlsPort;
   readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /** A receiver's reply: untrusted JSON. */
 export type CastReply = Readonly<Record<string, unknown>> & { readonly type: string };
 
-/** An open connection. */
+/** An open connection. An exception in its timers or in reading a message ends it, and nobody else notices. */
 export class CastChannel {
   readonly #connection: ByteConnection;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
@@ -47,10 +49,13 @@ export class CastChannel {
   #heardMs: number;
   #ping: Timer | null = null;
 
-  private constructor(connection: ByteConnection, clock: Clock, name: string) {
+  readonly #log: Logger;
+
+  private constructor(connection: ByteConnection, { clock, log }: CastPorts, name: string) {
     this.#connection = connection;
     this.#writer = connection.writable.getWriter();
-    this.#clock = clock;
+    this.#clock = guardedClock(clock, (error) => this.#failed(error));
+    this.#log = log;
     this.#name = name;
     this.#heardMs = clock.monotonic();
   }
@@ -58,7 +63,7 @@ export class CastChannel {
   /** Connects to the receiver at `target`, shown to people as `name`. Rejects with `connection_failed` or the signal's reason. */
   static async open(ports: CastPorts, target: SocketAddress, name: string, signal: AbortSignal): Promise<CastChannel> {
     const connection = await ports.deviceTls.connectUnverified(target, { signal });
-    const channel = new CastChannel(connection, ports.clock, name);
+    const channel = new CastChannel(connection, ports, name);
     void channel.#read();
     channel.#beat();
     channel.join(RECEIVER);
@@ -103,6 +108,14 @@ export class CastChannel {
     this.#connection.close();
   }
 
+  #failed(cause: unknown): void {
+    if (cause instanceof MillraceError) return this.#lost(cause);
+    const fields = { player: this.#name, ...faultFields(cause) };
+    this.#log.log("error", "a fault of the engine ended the connection to a player", fields);
+    const what = `a fault of the engine ended the connection to ${this.#name}: try again`;
+    this.close(new MillraceError("internal", what, { cause }));
+  }
+
   #lost(cause?: unknown): void {
     this.close(new MillraceError("connection_failed", `${this.#name} closed the connection`, { cause }));
   }
@@ -125,14 +138,14 @@ export class CastChannel {
   async #read(): Promise<void> {
     const nowMs = () => this.#clock.monotonic();
     const allowance = new Allowance(MESSAGES_PER_SECOND, MESSAGES_AT_ONCE, nowMs());
+    const take = guarded((frame: Uint8Array) => this.#take(frame), (error) => this.#failed(error));
     try {
       for await (const frame of castFrames(this.#connection.readable)) {
         if (this.isClosed) return;
         await turnWhenDue(this.#gone.signal);
         if (!allowance.take(1, nowMs)) return this.#lost(new MillraceError("protocol_violation", "too many messages"));
         this.#heardMs = nowMs();
-        const message = decodeCastMessage(frame);
-        if (message !== null) this.#take(message.source, message.namespace, message.text);
+        take(frame);
       }
       this.#lost();
     } catch (error) {
@@ -140,9 +153,11 @@ export class CastChannel {
     }
   }
 
-  #take(source: string, namespace: string, text: string): void {
-    const body = readJson(text);
-    if (body === null) return;
+  #take(frame: Uint8Array): void {
+    const message = decodeCastMessage(frame);
+    const body = message === null ? null : readJson(message.text);
+    if (message === null || body === null) return;
+    const { source, namespace } = message;
     if (namespace === HEARTBEAT) {
       if (body.type === "PING") this.#send(HEARTBEAT, source, { type: "PONG" });
     } else if (namespace === CONNECTION) {

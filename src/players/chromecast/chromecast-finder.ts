@@ -1,5 +1,4 @@
 /** Finds Chromecasts in the local network; it searches only when somebody asks for players. */
-import type { Logger } from "../../ports.ts";
 import type { MdnsPorts, MulticastDns } from "../mdns/multicast-dns.ts";
 import { type FoundService, ServiceBrowser } from "../mdns/service-browser.ts";
 import type { PlayerDevice, PlayerFinder } from "../types.ts";
@@ -19,7 +18,7 @@ export class ChromecastFinder implements PlayerFinder {
   /** By id; the same object as long as the device is there, because it holds the connection. */
   #devices = new Map<string, Chromecast>();
 
-  constructor(ports: CastPorts & MdnsPorts & { readonly log: Logger }, dns: MulticastDns) {
+  constructor(ports: CastPorts & MdnsPorts, dns: MulticastDns) {
     this.#ports = ports;
     this.#browser = new ServiceBrowser(ports, dns, SERVICE);
   }

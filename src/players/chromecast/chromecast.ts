@@ -1,5 +1,6 @@
 /** A Chromecast, or a television with one built in, as a player: its Default Media Receiver plays our HLS. */
 import { sleep } from "../../bytes/deadline.ts";
+import { faultFields, guarded } from "../../bytes/guarded-clock.ts";
 import { hasCode, MillraceError } from "../../errors.ts";
 import type { SocketAddress, Timer } from "../../ports.ts";
 import {
@@ -185,7 +186,12 @@ export class Chromecast implements PlayerDevice {
 
   async #connected(signal: AbortSignal): Promise<CastChannel> {
     this.#idle?.cancel();
-    this.#idle = this.#ports.clock.setTimeout(() => this.close(), IDLE_MS);
+    const { clock, log } = this.#ports;
+    const failed = (error: unknown) => {
+      const fields = { player: this.facts.id, ...faultFields(error) };
+      log.log("error", "a fault of the engine: a connection to a player may stay open", fields);
+    };
+    this.#idle = clock.setTimeout(guarded(() => this.close(), failed), IDLE_MS);
     if (this.#channel !== null && !this.#channel.isClosed) return this.#channel;
     return this.#channel = await (this.#connecting ??= CastChannel.open(this.#ports, this.at, this.facts.name, signal)
       .finally(() => this.#connecting = null));

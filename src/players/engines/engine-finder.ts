@@ -1,5 +1,4 @@
 /** Finds other engines in the local network that can play streams of this one. */
-import type { Logger } from "../../ports.ts";
 import type { MdnsPorts, MulticastDns } from "../mdns/multicast-dns.ts";
 import { type FoundService, ServiceBrowser } from "../mdns/service-browser.ts";
 import type { PlayerDevice, PlayerFinder } from "../types.ts";
@@ -18,7 +17,7 @@ export class EngineFinder implements PlayerFinder {
   /** By key; the same object as long as the engine is there. */
   #engines = new Map<string, EnginePlayer>();
 
-  constructor(ports: MdnsPorts & { readonly log: Logger }, dns: MulticastDns, self: CastSelf) {
+  constructor(ports: MdnsPorts, dns: MulticastDns, self: CastSelf) {
     this.#self = self;
     this.#browser = new ServiceBrowser(ports, dns, ENGINE_SERVICE);
   }

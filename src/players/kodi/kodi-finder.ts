@@ -1,6 +1,7 @@
 /** Lists the Kodis that the user named, as long as they respond. */
 import * as z from "zod";
 import { deadline } from "../../bytes/deadline.ts";
+import { logFailure } from "../../bytes/guarded-clock.ts";
 import { hasCode } from "../../errors.ts";
 import type { Logger, Ports } from "../../ports.ts";
 import { RenewedList } from "../renewed-list.ts";
@@ -63,7 +64,7 @@ export class KodiFinder implements PlayerFinder {
     } catch (error) {
       // Only the user can correct a wrong password, so warn; a Kodi that is switched off is nothing unusual.
       const level = hasCode(error, "unavailable") ? "warn" : "debug";
-      log.log(level, "a Kodi does not respond as expected", { place, error });
+      logFailure(log, level, "a Kodi does not respond as expected", error, { place });
       return null;
     } finally {
       late.cancel();

@@ -1,6 +1,7 @@
 /** The sockets of Multicast DNS (RFC 6762), shared by searches and announcements; open while there is a listener. */
 import { Allowance, Allowances } from "../../bytes/allowance.ts";
-import type { Clock, InterfaceAddress, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../../ports.ts";
+import { faultFields, guarded } from "../../bytes/guarded-clock.ts";
+import type { Clock, InterfaceAddress, Logger, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../../ports.ts";
 import { isNear, localNetworks } from "../../upnp/near.ts";
 import { type DnsMessage, MAX_MESSAGE_BYTES, readMessage, writeMessage } from "./message.ts";
 
@@ -19,6 +20,7 @@ export interface MdnsPorts {
   readonly udp: UdpPort;
   readonly network: NetworkPort;
   readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /** Called with each message from a machine of the local networks; the same one may come more than once. */
@@ -35,6 +37,9 @@ export class MulticastDns {
   /** As they were at the last send: asking the system for each message would cost as much as reading it. */
   #networks: readonly InterfaceAddress[] = [];
   #binding: Promise<void> = Promise.resolve();
+  /** It costs the message, and for one listener alone. */
+  readonly #failed = (error: unknown) =>
+    this.#ports.log.log("error", "a fault of the engine: an mDNS message was not read", faultFields(error));
 
   constructor(ports: MdnsPorts) {
     this.#ports = ports;
@@ -77,7 +82,7 @@ export class MulticastDns {
 
   /** Opens sockets for the interfaces present now: laptops move between networks. */
   #bind(): Promise<void> {
-    return this.#binding = this.#binding.then(async () => {
+    return this.#binding = this.#binding.catch(() => {}).then(async () => {
       this.#networks = localNetworks(this.#ports.network);
       const hosts = new Set(this.#networks.map(({ host }) => host));
       for (const [host, socket] of this.#sockets) {
@@ -97,14 +102,16 @@ export class MulticastDns {
     if (socket === null) return;
     if (this.#listeners.size === 0) return socket.close();
     this.#sockets.set(host, socket);
-    socket.onMessage((data, from) => {
-      if (data.length > MAX_MESSAGE_BYTES || !isNear(from.host, this.#networks)) return;
-      if (!this.#senders.take(from.host) || !this.#all.take(1, () => this.#ports.clock.monotonic())) return;
-      const message = readMessage(data);
-      if (message === null) return;
-      // Multicast answers must come from port 5353 (RFC 6762, section 6).
-      if (message.isResponse && from.port !== GROUP.port) return;
-      for (const listener of this.#listeners) listener(message, from);
-    });
+    socket.onMessage(guarded((data: Uint8Array, from: SocketAddress) => this.#hear(data, from), this.#failed));
+  }
+
+  #hear(data: Uint8Array, from: SocketAddress): void {
+    if (data.length > MAX_MESSAGE_BYTES || !isNear(from.host, this.#networks)) return;
+    if (!this.#senders.take(from.host) || !this.#all.take(1, () => this.#ports.clock.monotonic())) return;
+    const message = readMessage(data);
+    if (message === null) return;
+    // Multicast answers must come from port 5353 (RFC 6762, section 6).
+    if (message.isResponse && from.port !== GROUP.port) return;
+    for (const listener of this.#listeners) guarded(listener, this.#failed)(message, from);
   }
 }

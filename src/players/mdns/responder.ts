@@ -1,7 +1,8 @@
 /** Announces one service of this machine by mDNS (RFC 6762, sections 6 and 8; RFC 6763). */
+import { guardedClock, logFailure } from "../../bytes/guarded-clock.ts";
 import type { Clock, SocketAddress, Timer } from "../../ports.ts";
 import { DNS_TYPES, type DnsMessage, type DnsName, type DnsRecord, nameKey } from "./message.ts";
-import type { MulticastDns } from "./multicast-dns.ts";
+import type { MdnsPorts, MulticastDns } from "./multicast-dns.ts";
 
 /** TTL of records, s; the value of RFC 6762, section 10, for records with a host name. */
 const TTL_SECONDS = 120;
@@ -46,16 +47,19 @@ export class ServiceResponder {
   #answeredMs = -Infinity;
   #answeredAloneMs = -Infinity;
   #closed = false;
+  /** It costs one announcement or answer. */
+  readonly #failed: (error: unknown) => void;
 
   /** `isOffered` is called each time with this machine's address in a network: whether the service is offered there. */
   constructor(
     dns: MulticastDns,
-    clock: Clock,
+    { clock, log }: Pick<MdnsPorts, "clock" | "log">,
     service: AnnouncedService,
     isOffered: (ownHost: string) => Promise<boolean>,
   ) {
     this.#dns = dns;
-    this.#clock = clock;
+    this.#failed = (error) => logFailure(log, "warn", "this engine was not announced as a player", error);
+    this.#clock = guardedClock(clock, this.#failed);
     this.#service = service;
     this.#isOffered = isOffered;
   }
@@ -63,9 +67,9 @@ export class ServiceResponder {
   /** Starts; the service is announced twice. */
   async open(): Promise<void> {
     await this.#dns.join(this.#listener);
-    await this.#answer();
+    await this.#answer().catch(this.#failed);
     if (this.#closed) return;
-    this.#timer = this.#clock.setTimeout(() => void this.#answer(), REPEAT_MS);
+    this.#timer = this.#clock.setTimeout(() => this.#answer(), REPEAT_MS);
     this.#lookLater();
   }
 
@@ -83,10 +87,13 @@ export class ServiceResponder {
   #lookLater(): void {
     this.#heardAt = [...this.#dns.hosts()];
     this.#look = this.#clock.setTimeout(async () => {
-      await this.#dns.send(() => null);
-      if (this.#closed) return;
-      if (this.#dns.hosts().some((host) => !this.#heardAt.includes(host))) void this.#answer();
-      this.#lookLater();
+      try {
+        await this.#dns.send(() => null);
+        if (this.#closed) return;
+        if (this.#dns.hosts().some((host) => !this.#heardAt.includes(host))) this.#answer().catch(this.#failed);
+      } finally {
+        if (!this.#closed) this.#lookLater();
+      }
     }, LOOK_EVERY_MS);
   }
 
@@ -98,7 +105,7 @@ export class ServiceResponder {
       if (nowMs - this.#answeredAloneMs < LEGACY_EVERY_MS) return;
       this.#answeredAloneMs = nowMs;
       const alone = (host: string) => ({ ...this.#message(host, LEGACY_TTL_SECONDS, false), id, questions: asked });
-      return void this.#send(alone, from);
+      return void this.#send(alone, from).catch(this.#failed);
     }
     const isKnown = records.some((record) =>
       record.type === "PTR" && nameKey(record.target) === nameKey(this.#instance) &&
@@ -107,7 +114,7 @@ export class ServiceResponder {
     if (isKnown || this.#timer !== null) return;
     const restMs = Math.max(0, this.#answeredMs + ANSWER_EVERY_MS - nowMs);
     const delayMs = restMs + MIN_DELAY_MS + Math.random() * SPREAD_MS;
-    this.#timer = this.#clock.setTimeout(() => void this.#answer(), delayMs);
+    this.#timer = this.#clock.setTimeout(() => this.#answer(), delayMs);
   }
 
   get #type(): DnsName {

@@ -1,6 +1,7 @@
 /** Finds services of one type in the local network (RFC 6763): it searches when somebody asks, and remembers results for a while. */
 import { sleep } from "../../bytes/deadline.ts";
-import type { Logger, SocketAddress, Timer } from "../../ports.ts";
+import { guarded, logFailure } from "../../bytes/guarded-clock.ts";
+import type { SocketAddress, Timer } from "../../ports.ts";
 import { DNS_TYPES, type DnsMessage, type DnsName, type DnsQuestion, type DnsRecord, nameKey } from "./message.ts";
 import type { MdnsPorts, MulticastDns } from "./multicast-dns.ts";
 
@@ -41,7 +42,7 @@ interface Entry {
 
 /** Searches for one type. */
 export class ServiceBrowser {
-  readonly #ports: MdnsPorts & { readonly log: Logger };
+  readonly #ports: MdnsPorts;
   readonly #dns: MulticastDns;
   readonly #type: DnsName;
   readonly #closing = new AbortController();
@@ -54,7 +55,7 @@ export class ServiceBrowser {
   #idle: Timer | null = null;
 
   /** `type` as in `_googlecast._tcp`. */
-  constructor(ports: MdnsPorts & { readonly log: Logger }, dns: MulticastDns, type: string) {
+  constructor(ports: MdnsPorts, dns: MulticastDns, type: string) {
     this.#ports = ports;
     this.#dns = dns;
     this.#type = [...type.split("."), "local"];
@@ -72,7 +73,7 @@ export class ServiceBrowser {
       if (ageMs >= KEEP_MS) this.#awaited = over;
     }
     this.#idle?.cancel();
-    this.#idle = clock.setTimeout(() => this.#rest(), IDLE_MS);
+    this.#idle = clock.setTimeout(guarded(() => this.#rest(), (error) => this.#failed(error)), IDLE_MS);
     await this.#awaited;
     this.#forget();
     return [...this.#entries.values()].flatMap(({ name, host, port, facts }) =>
@@ -94,7 +95,7 @@ export class ServiceBrowser {
   }
 
   async #search(): Promise<void> {
-    const { clock, log } = this.#ports;
+    const { clock } = this.#ports;
     const { signal } = this.#closing;
     try {
       await this.#dns.join(this.#listener);
@@ -104,8 +105,13 @@ export class ServiceBrowser {
         await sleep(clock, waitMs, signal);
       }
     } catch (error) {
-      if (!signal.aborted) log.log("debug", "services could not be searched for", { error });
+      if (!signal.aborted) this.#failed(error);
     }
+  }
+
+  #failed(error: unknown): void {
+    const type = this.#type[0];
+    logFailure(this.#ports.log, "debug", "services could not be searched for", error, { type });
   }
 
   /** The question for all services, and questions for the missing records of incompletely known ones. */

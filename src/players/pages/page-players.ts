@@ -1,7 +1,8 @@
 /** Open web pages of the engine as players: each reads commands from a stream of lines and reports its state. */
 import { withSignal } from "../../bytes/deadline.ts";
+import { faultFields, guardedClock } from "../../bytes/guarded-clock.ts";
 import { MillraceError } from "../../errors.ts";
-import type { Clock, Timer } from "../../ports.ts";
+import type { Clock, Logger, Timer } from "../../ports.ts";
 import {
   IDLE,
   type Player,
@@ -41,12 +42,12 @@ export interface PageSeat {
 
 /** Finder of pages that are players. */
 export class PagePlayers implements PlayerFinder {
-  readonly #clock: Clock;
+  readonly #ports: { readonly clock: Clock; readonly log: Logger };
   /** By the secret that the page sends with its reports. */
   readonly #pages = new Map<string, PagePlayer>();
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(ports: { readonly clock: Clock; readonly log: Logger }) {
+    this.#ports = ports;
   }
 
   /** Adds a page at `host`. Throws `too_busy`. */
@@ -61,7 +62,16 @@ export class PagePlayers implements PlayerFinder {
     while (here.some((page) => page.number === number)) number++;
     const secret = secretOf();
     const name = `Web page on ${place}${number === 1 ? "" : ` (${number})`}`;
-    const page = new PagePlayer(this.#clock, { client: host, number, name, secret }, () => this.#pages.delete(secret));
+    const failed = (error: unknown) => {
+      this.#ports.log.log("error", "a fault of the engine: a page no longer listens", faultFields(error));
+      page.leave();
+    };
+    const clock = guardedClock(this.#ports.clock, failed);
+    const page: PagePlayer = new PagePlayer(
+      clock,
+      { client: host, number, name, secret },
+      () => this.#pages.delete(secret),
+    );
     this.#pages.set(secret, page);
     return { lines: page.lines };
   }

@@ -1,7 +1,9 @@
 /** One run of ffplay: it takes no commands, but prints its position on standard error. */
+import { guarded } from "../../bytes/guarded-clock.ts";
 import { MillraceError } from "../../errors.ts";
 import type { ChildProcess, Clock } from "../../ports.ts";
 import { LastLines, linesOf } from "../lines.ts";
+import type { ProgramPorts } from "./program.ts";
 
 /** How long ffplay may take to end when asked to, ms; then it is killed. */
 const END_AFTER_MS = 1500;
@@ -26,12 +28,13 @@ export class FfplayRun {
   #lastWords = "it ended at once";
 
   /** `address` is removed from error messages: it is a secret, and useless to people. */
-  constructor(child: ChildProcess, clock: Clock, address: string) {
+  constructor(child: ChildProcess, { clock, failed }: Pick<ProgramPorts, "clock" | "failed">, address: string) {
     this.#child = child;
     this.#clock = clock;
     new LastLines(child.stdout);
     let begin!: () => void;
-    const reading = this.#read(child.stderr, address, () => begin()).catch(() => {});
+    const take = guarded((line: string) => this.#take(line, address, () => begin()), failed);
+    const reading = this.#read(child.stderr, take).catch(() => {});
     this.ended = Promise.all([child.exited, reading]).then(() => {});
     this.begun = new Promise((resolve, reject) => {
       begin = resolve;
@@ -58,23 +61,25 @@ export class FfplayRun {
     timer.cancel();
   }
 
-  async #read(stderr: ReadableStream<Uint8Array>, address: string, begin: () => void): Promise<void> {
-    for await (const line of linesOf(stderr.pipeThrough(withLineFeeds()))) {
-      const status = STATUS.exec(line);
-      if (status !== null) {
-        if (status[1] === "nan") continue;
-        this.#clockSeconds = Number(status[1]);
-        begin();
-        continue;
-      }
-      const length = LENGTH.exec(line);
-      if (length !== null) {
-        const [hours, minutes, seconds, start] = length.slice(1).map((part) => Number(part ?? NaN));
-        this.#durationSeconds = Number.isNaN(hours) ? null : hours! * 3600 + minutes! * 60 + seconds!;
-        this.#startSeconds = Number.isNaN(start) ? 0 : start!;
-      } else if (/\S/.test(line)) {
-        this.#lastWords = line.replace(`${address}: `, "").replaceAll(address, "").trim();
-      }
+  async #read(stderr: ReadableStream<Uint8Array>, take: (line: string) => void): Promise<void> {
+    for await (const line of linesOf(stderr.pipeThrough(withLineFeeds()))) take(line);
+  }
+
+  #take(line: string, address: string, begin: () => void): void {
+    const status = STATUS.exec(line);
+    if (status !== null) {
+      if (status[1] === "nan") return;
+      this.#clockSeconds = Number(status[1]);
+      begin();
+      return;
+    }
+    const length = LENGTH.exec(line);
+    if (length !== null) {
+      const [hours, minutes, seconds, start] = length.slice(1).map((part) => Number(part ?? NaN));
+      this.#durationSeconds = Number.isNaN(hours) ? null : hours! * 3600 + minutes! * 60 + seconds!;
+      this.#startSeconds = Number.isNaN(start) ? 0 : start!;
+    } else if (/\S/.test(line)) {
+      this.#lastWords = line.replace(`${address}: `, "").replaceAll(address, "").trim();
     }
   }
 }

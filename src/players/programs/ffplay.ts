@@ -108,7 +108,7 @@ class Ffplay implements RunningProgram {
     const from = this.#fromSeconds > 0 ? ["-ss", String(this.#fromSeconds)] : [];
     const args = [...ARGUMENTS, "-window_title", title, ...from, "-i", stream.url];
     const child = await this.#ports.processes.spawn(this.#path, args);
-    const run = new FfplayRun(child, this.#ports.clock, stream.url);
+    const run = new FfplayRun(child, this.#ports, stream.url);
     this.#current = run;
     // The stream ended, or the user closed the window.
     void run.ended.then(() => {

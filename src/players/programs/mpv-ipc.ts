@@ -1,5 +1,6 @@
 /** mpv's JSON IPC (its manual, "JSON IPC"): one JSON object per line, replies matched to commands by `request_id`. */
 import { withSignal } from "../../bytes/deadline.ts";
+import { guarded } from "../../bytes/guarded-clock.ts";
 import { MillraceError } from "../../errors.ts";
 import type { ByteConnection } from "../../ports.ts";
 import { linesOf } from "../lines.ts";
@@ -27,10 +28,13 @@ export class MpvIpc {
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #pending = new Map<number, Pending>();
   readonly #listeners = new Set<(event: MpvEvent) => void>();
+  readonly #failed: (error: unknown) => void;
   #lastId = 0;
   #closed = false;
 
-  constructor(connection: ByteConnection) {
+  /** `failed` is called with exceptions in reading a line, those of listeners included. */
+  constructor(connection: ByteConnection, failed: (error: unknown) => void) {
+    this.#failed = failed;
     this.#connection = connection;
     this.#writer = connection.writable.getWriter();
     this.#writer.closed.catch(() => {});
@@ -70,17 +74,20 @@ export class MpvIpc {
   }
 
   async #read(): Promise<void> {
-    for await (const line of linesOf(this.#connection.readable)) {
-      const message = parse(line);
-      if (message === null) continue;
-      if (typeof message["event"] === "string") {
-        for (const listener of [...this.#listeners]) listener(message as unknown as MpvEvent);
-        continue;
-      }
-      const waiting = this.#pending.get(message["request_id"] as number);
-      if (message["error"] === "success") waiting?.resolve(message["data"]);
-      else waiting?.reject(new MillraceError("unavailable", `mpv: ${String(message["error"]).slice(0, 200)}`));
+    const take = guarded((line: string) => this.#take(line), this.#failed);
+    for await (const line of linesOf(this.#connection.readable)) take(line);
+  }
+
+  #take(line: string): void {
+    const message = parse(line);
+    if (message === null) return;
+    if (typeof message["event"] === "string") {
+      for (const listener of [...this.#listeners]) listener(message as unknown as MpvEvent);
+      return;
     }
+    const waiting = this.#pending.get(message["request_id"] as number);
+    if (message["error"] === "success") waiting?.resolve(message["data"]);
+    else waiting?.reject(new MillraceError("unavailable", `mpv: ${String(message["error"]).slice(0, 200)}`));
   }
 }
 

@@ -32,12 +32,12 @@ export const MPV: ProgramKind = {
       await address.remove();
       throw error;
     }
-    void child.exited.then(() => address.remove());
+    child.exited.then(() => address.remove()).catch(ports.failed);
     const output = [new LastLines(child.stdout), new LastLines(child.stderr)];
     const newest = () => output.map((lines) => lines.newest(/\S/)).find((line) => line !== null) ?? "it ended at once";
     try {
       const connection = await connect(ports, address, child, signal, newest);
-      return new Mpv(ports, child, new MpvIpc(connection));
+      return new Mpv(ports, child, new MpvIpc(connection, ports.failed));
     } catch (error) {
       child.kill("SIGKILL");
       throw error;
@@ -135,7 +135,7 @@ class Mpv implements RunningProgram {
           fail(file_error ?? `it ended (${reason})`);
         }
       });
-      void this.ended.then(() => fail("it was closed"));
+      this.ended.then(() => fail("it was closed")).catch(this.#ports.failed);
     });
     promise.catch(() => {});
     return { promise, forget };

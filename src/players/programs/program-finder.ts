@@ -4,7 +4,7 @@ import type { Ports } from "../../ports.ts";
 import type { PlayerDevice, PlayerFinder } from "../types.ts";
 import { FFPLAY } from "./ffplay.ts";
 import { MPV } from "./mpv.ts";
-import { type ProgramKind, ProgramPlayer, type ProgramPorts } from "./program.ts";
+import { type ProgramKind, ProgramPlayer, type ProgramPlayerPorts } from "./program.ts";
 import { VLC } from "./vlc.ts";
 
 /** All kinds, in the order in which they are listed. */
@@ -23,13 +23,13 @@ export interface ProgramFinderOptions {
 
 /** Player programs of this machine. */
 export class ProgramFinder implements PlayerFinder {
-  readonly #ports: ProgramPorts & Pick<Ports, "programs">;
+  readonly #ports: ProgramPlayerPorts & Pick<Ports, "programs">;
   readonly #wanted: readonly (readonly [kind: ProgramKind, command: string])[];
   readonly #players = new Map<ProgramKind, ProgramPlayer>();
   #looked: { readonly atMs: number; readonly over: Promise<void> } | null = null;
 
   /** Throws `config` for a program whose name is not that of a known player. */
-  constructor(ports: ProgramPorts & Pick<Ports, "programs">, { programs, discovery }: ProgramFinderOptions) {
+  constructor(ports: ProgramPlayerPorts & Pick<Ports, "programs">, { programs, discovery }: ProgramFinderOptions) {
     this.#ports = ports;
     this.#wanted = programs.length > 0
       ? programs.map((command) => [kindOf(command), command] as const)

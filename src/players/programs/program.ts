@@ -1,7 +1,8 @@
 /** A player program on this machine: started when a stream is opened in it, ended with the engine. */
 import { withSignal } from "../../bytes/deadline.ts";
-import { MillraceError } from "../../errors.ts";
-import type { Ports } from "../../ports.ts";
+import { faultFields, guardedClock } from "../../bytes/guarded-clock.ts";
+import { abortError, MillraceError } from "../../errors.ts";
+import type { Logger, Ports } from "../../ports.ts";
 import {
   IDLE,
   type Player,
@@ -11,8 +12,21 @@ import {
   type PlayerStream,
 } from "../types.ts";
 
-/** What programs are started with. */
-export type ProgramPorts = Pick<Ports, "processes" | "localSockets" | "clock">;
+/** What a program is started with. */
+export interface ProgramPorts extends Pick<Ports, "processes" | "localSockets" | "clock"> {
+  /** To be called with exceptions that nobody waits for, as those of the clock's timers are: they end the program. */
+  failed(error: unknown): void;
+}
+
+/** What a player needs of the machine. */
+export type ProgramPlayerPorts = Omit<ProgramPorts, "failed"> & { readonly log: Logger };
+
+/** One run of the program. */
+interface Run {
+  readonly program: RunningProgram;
+  /** Fires when a fault of the engine ended it. */
+  readonly broken: AbortSignal;
+}
 
 /** A running program. */
 export interface RunningProgram {
@@ -51,11 +65,11 @@ export class ProgramPlayer implements PlayerDevice {
   readonly host = null;
   readonly #kind: ProgramKind;
   readonly #path: string;
-  readonly #ports: ProgramPorts;
-  #running: RunningProgram | null = null;
+  readonly #ports: ProgramPlayerPorts;
+  #running: Run | null = null;
   #closed = false;
 
-  constructor(kind: ProgramKind, path: string, ports: ProgramPorts) {
+  constructor(kind: ProgramKind, path: string, ports: ProgramPlayerPorts) {
     this.facts = { id: `program:${kind.id}`, type: "proxy", protocol: null, name: kind.name, icon: null };
     this.#kind = kind;
     this.#path = path;
@@ -63,9 +77,9 @@ export class ProgramPlayer implements PlayerDevice {
   }
 
   async open(stream: PlayerStream, signal: AbortSignal): Promise<void> {
-    const program = this.#running ?? await this.#start(signal);
+    const { program, broken } = this.#running ?? await this.#start(signal);
     try {
-      await program.play(stream, signal);
+      await program.play(stream, AbortSignal.any([signal, broken]));
     } catch (error) {
       // A program that shows nothing would only be in the user's way.
       await program.end();
@@ -74,30 +88,45 @@ export class ProgramPlayer implements PlayerDevice {
   }
 
   async status(signal: AbortSignal): Promise<PlayerStatus> {
-    return await this.#running?.status(signal) ?? IDLE;
+    return await this.#running?.program.status(AbortSignal.any([signal, this.#running.broken])) ?? IDLE;
   }
 
   async control(command: PlayerCommand, signal: AbortSignal): Promise<void> {
-    const program = this.#running;
-    if (program === null) throw new MillraceError("conflict", `${this.facts.name} plays nothing now`);
+    if (this.#running === null) throw new MillraceError("conflict", `${this.facts.name} plays nothing now`);
+    const { program, broken } = this.#running;
     if (command.kind === "stop") await withSignal(program.end(), signal);
-    else await program.control(command, signal);
+    else await program.control(command, AbortSignal.any([signal, broken]));
   }
 
   /** Ends the program for good. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#running?.end();
+    await this.#running?.program.end();
   }
 
-  async #start(signal: AbortSignal): Promise<RunningProgram> {
-    const program = await this.#kind.start(this.#path, this.#ports, signal);
-    this.#running = program;
-    void program.ended.then(() => {
-      if (this.#running === program) this.#running = null;
+  async #start(signal: AbortSignal): Promise<Run> {
+    const broken = new AbortController();
+    let program: RunningProgram | null = null;
+    const failed = (cause: unknown) => {
+      this.#ports.log.log("error", "a fault of the engine ended a player", {
+        player: this.facts.id,
+        ...faultFields(cause),
+      });
+      // A fault in ending it must not end it again and again.
+      if (broken.signal.aborted) return;
+      const what = `a fault of the engine ended ${this.facts.name}: open the stream again`;
+      broken.abort(new MillraceError("internal", what, { cause }));
+      program?.end().catch(failed);
+    };
+    const ports = { ...this.#ports, failed, clock: guardedClock(this.#ports.clock, failed) };
+    program = await this.#kind.start(this.#path, ports, AbortSignal.any([signal, broken.signal]));
+    const run = { program, broken: broken.signal };
+    this.#running = run;
+    program.ended.catch(failed).then(() => {
+      if (this.#running === run) this.#running = null;
     });
-    if (!this.#closed) return program;
+    if (!this.#closed && !run.broken.aborted) return run;
     await program.end();
-    throw new MillraceError("closed", "the engine is closing");
+    throw run.broken.aborted ? abortError(run.broken) : new MillraceError("closed", "the engine is closing");
   }
 }

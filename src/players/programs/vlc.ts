@@ -1,5 +1,6 @@
 /** VLC 3 as a player: controlled through its command line interface on standard input, which only the engine can reach. */
 import { sleep } from "../../bytes/deadline.ts";
+import { guarded } from "../../bytes/guarded-clock.ts";
 import { MillraceError } from "../../errors.ts";
 import type { ChildProcess, Clock } from "../../ports.ts";
 import { LastLines } from "../lines.ts";
@@ -36,9 +37,10 @@ export const VLC: ProgramKind = {
     const child = await ports.processes.spawn(path, ARGUMENTS);
     const cli = new VlcCli(child.stdin, child.stdout);
     let failures = 0;
-    const errors = new LastLines(child.stderr, (line) => {
+    const count = (line: string) => {
       if (FAILURE.test(line)) failures++;
-    });
+    };
+    const errors = new LastLines(child.stderr, guarded(count, ports.failed));
     void child.exited.then(() => cli.close());
     try {
       await cli.line(GREETING, signal);

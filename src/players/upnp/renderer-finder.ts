@@ -1,5 +1,6 @@
 /** Finds DLNA renderers in the local network; it searches only when somebody asks for players. */
 import { deadline } from "../../bytes/deadline.ts";
+import { logFailure } from "../../bytes/guarded-clock.ts";
 import type { Logger, Ports } from "../../ports.ts";
 import { RenewedList } from "../renewed-list.ts";
 import type { PlayerDevice, PlayerFinder } from "../types.ts";
@@ -54,7 +55,7 @@ export class RendererFinder implements PlayerFinder {
           const description = await describeRenderer(this.#ports.fetch, location, late.signal);
           return [key, new DlnaRenderer(this.#ports, description)] as const;
         } catch (error) {
-          log.log("debug", "a renderer did not describe itself", { location: location.href, error });
+          logFailure(log, "debug", "a renderer did not describe itself", error, { location: location.href });
           return null;
         } finally {
           late.cancel();
@@ -67,7 +68,7 @@ export class RendererFinder implements PlayerFinder {
       const byId = Map.groupBy(this.#renderers.values(), ({ facts }) => facts.id);
       return [...byId.values()].map(([first]) => first!);
     } catch (error) {
-      if (!signal.aborted) log.log("debug", "renderers could not be searched for", { error });
+      if (!signal.aborted) logFailure(log, "debug", "renderers could not be searched for", error);
       return null;
     }
   }

@@ -1,4 +1,5 @@
 /** A web seed (BEP 17, BEP 19) in use: an HTTP server that delivers runs of missing blocks, several requests at a time. */
+import { leadTo } from "../../bytes/guarded-clock.ts";
 import { withoutCredentials } from "../../bytes/url-credentials.ts";
 import type { TorrentFetches } from "../../discovery/redirects.ts";
 import type { MetainfoFile } from "../../metainfo/types.ts";
@@ -120,11 +121,12 @@ export class WebSeed implements BodySource {
     if (this.#isChecking || this.#fetches.size === 0) return;
     this.#isChecking = true;
     // Blocks are taken back one by one, many in a row.
-    void Promise.resolve().then(() => {
+    const check = Promise.resolve().then(() => {
       this.#isChecking = false;
       const { webRuns } = this.#transfer.scheduler;
       for (const fetch of this.#fetches) if (!webRuns.isWanted(this.mirror.source, fetch.run)) fetch.stop();
     });
+    leadTo(this.#host.clock, check);
   }
 
   async open(span: WebSpan & { readonly url: string }, signal: AbortSignal): Promise<WebBody | Fault> {
@@ -178,7 +180,7 @@ export class WebSeed implements BodySource {
   #fetch(run: BlockRun): void {
     const fetch = new RunFetch(this, run, new BlockWriter(this.#transfer, this.mirror.source, this.#startOf(run)));
     this.#fetches.add(fetch);
-    void fetch.fetch().then((end) => this.#ended(fetch, end));
+    leadTo(this.#host.clock, fetch.fetch().then((end) => this.#ended(fetch, end)));
   }
 
   #startOf({ piece, offset }: BlockRun): number {
