@@ -145,6 +145,14 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
   ["ALTER TABLE external_playlists ADD COLUMN shrunk_at INTEGER NOT NULL DEFAULT 0"],
   // Some values of `tvg-id` are none; which ids are on entries of many names shows when the lists are read whole again.
   [renameItems, "UPDATE external_playlists SET etag = '', last_modified = '', digest = ''"],
+  [
+    ...["hash", "hash_v2"].flatMap((name) => [
+      `ALTER TABLE playlist_items ADD COLUMN first_${name} TEXT`,
+      `CREATE INDEX playlist_items_by_first_${name} ON playlist_items (first_${name}) WHERE first_${name} IS NOT NULL`,
+    ]),
+    "ALTER TABLE external_removed ADD COLUMN tvg_id TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE external_removed ADD COLUMN title TEXT",
+  ],
 ];
 
 /** Version of a database that another program made. */

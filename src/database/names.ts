@@ -29,10 +29,13 @@ export function normalizedName(name: string): string {
 /** Values of `tvg-id` that say that there is none, without spaces and punctuation. */
 const NO_ID = /^(?:0*|na|nil|null|none|false|undefined|unknown|noid|notvgid|noepg|empty|blank|dummy|tvgid|nan)$/;
 
+/** Longer ids are ids, characters: this saves most of them the comparison. */
+const MAX_NO_ID_CHARS = 16;
+
 /** The form in which `tvg-id`s are compared; empty for what lists write where they have none (`N/A`, `0`, `-`, `none`). */
 export function channelId(tvgId: string): string {
   const id = tvgId.trim().toLowerCase();
-  return NO_ID.test(letters(id)) ? "" : id;
+  return id.length <= MAX_NO_ID_CHARS && NO_ID.test(letters(id)) ? "" : id;
 }
 
 /** Key of the items that are one channel: by `tvg-id`, else by normalised name; a name of symbols alone stays as it is. */

@@ -52,8 +52,12 @@ export interface PlaylistItemsTable {
   allow_private: Generated<number>;
   /** Shared by all items of one channel. */
   media_group: string;
+  /** Of its present address, id or title: `contentHashes`. */
   hash: string;
   hash_v2: string;
+  /** Its hashes as first received, which the API shows; null while they are the same. */
+  first_hash: Generated<string | null>;
+  first_hash_v2: Generated<string | null>;
   created_at: number;
   updated_at: number;
   /** Title in the form of `foldText`, used by searches. */
@@ -161,14 +165,24 @@ export interface ItemChecksTable {
   seen_at: number;
 }
 
+/** An item that the user deleted permanently and that a refresh must not bring back. */
+export interface ExternalRemovedTable {
+  external_playlist_id: number;
+  /** As the item's. */
+  hash: string;
+  /** By which it is found again when its address changes; empty in rows of older releases. */
+  tvg_id: Generated<string>;
+  /** The title in the list; null in rows of older releases. */
+  title: Generated<string | null>;
+}
+
 /** All tables. */
 export interface Schema {
   settings: SettingsTable;
   playlist_items: PlaylistItemsTable;
   external_playlists: ExternalPlaylistsTable;
   external_entries: ExternalEntriesTable;
-  /** Items that the user deleted permanently and that a refresh must not bring back. */
-  external_removed: { external_playlist_id: number; hash: string };
+  external_removed: ExternalRemovedTable;
   /** Programme guides named by lists; -1: imported lists. */
   guides: { external_playlist_id: number; url: string };
   accounts: AccountsTable;

@@ -7,6 +7,7 @@ import type { Store } from "../database/store.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, Logger } from "../ports.ts";
 import { selectorOf } from "./export.ts";
+import { LASTING_HASH } from "./identity.ts";
 import { among, isSelected, type ItemFilter, selectionOf } from "./listing.ts";
 import { matchesOf } from "./matches.ts";
 import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
@@ -116,8 +117,7 @@ export class ItemChecks {
     const db = await this.#store.read();
     const rows = await db.selectFrom("playlist_items").innerJoin(
       "item_checks",
-      "item_checks.hash",
-      "playlist_items.hash",
+      (join) => join.on("item_checks.hash", "=", LASTING_HASH),
     )
       .select(["playlist_items.id", "state", "peers", "message", "checked_at", "seen_at"])
       .where("playlist_items.id", "in", [...ids]).execute();
@@ -151,10 +151,10 @@ export class ItemChecks {
     let chosen = new Map<string, Row>();
     let neverChecked = 0;
     for (let at = 0; at < from.length && neverChecked < MAX_SWEPT; at += READ_AT_ONCE) {
-      const { rows } = await sql<Row>`SELECT playlist_items.id, playlist_items.hash, transport_type, content_id,
+      const { rows } = await sql<Row>`SELECT playlist_items.id, ${LASTING_HASH} AS hash, transport_type, content_id,
           infohash, url, ${MAY_NAME_PRIVATE} AS may_name_private, coalesce(checked_at, 0) AS checked_at
         FROM ${among(from.subarray(at, at + READ_AT_ONCE))}
-        LEFT JOIN item_checks ON item_checks.hash = playlist_items.hash WHERE ${isSelected(filter)}`.execute(db);
+        LEFT JOIN item_checks ON item_checks.hash = ${LASTING_HASH} WHERE ${isSelected(filter)}`.execute(db);
       for (const row of rows) {
         if (chosen.has(row.hash)) continue;
         chosen.set(row.hash, row);

@@ -61,6 +61,7 @@ export async function iconOf(
   // An id may also name an item in the trash, which shows pictures too.
   const { rows: [named] } = await sql<Row>`SELECT ${COLUMNS} FROM playlist_items WHERE ${hasPicture}
     AND (id = ${id} OR ${hashIs("hash", digest)} AND ${isListed} OR ${hashIs("hash_v2", digest)} AND ${isListed}
+      OR first_hash = ${digest} AND ${isListed} OR first_hash_v2 = ${digest} AND ${isListed}
       OR id IN (SELECT member.id FROM playlist_items AS member
         WHERE media_group IN (SELECT value FROM json_each(${JSON.stringify(groups)})) LIMIT ${MAX_MEMBERS})
         AND ${isListed})

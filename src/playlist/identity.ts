@@ -40,6 +40,9 @@ export function contentHashes(item: Located): { hash: string; hashV2: string } {
   return { hash: digestOf(SHA1, bytes), hashV2: digestOf(SHA256, bytes) };
 }
 
+/** SQL: the hash by which callers and checks know an item, which does not change with its address. */
+export const LASTING_HASH = sql<string>`coalesce(playlist_items.first_hash, playlist_items.hash)`;
+
 /** SQL condition that an item's hash is `value` (an SQL expression); uses the indexes on the first 6 characters. */
 export function hashIs(column: "hash" | "hash_v2", value: RawBuilder<unknown>): RawBuilder<boolean> {
   const hash = sql.ref(`playlist_items.${column}`);

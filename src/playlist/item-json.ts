@@ -64,8 +64,8 @@ const LISTED = `json_object(${
   [
     ...trashed,
     `'icons', ${ICONS}`,
-    "'hash', hash",
-    "'hash_v2', hash_v2",
+    "'hash', coalesce(first_hash, hash)",
+    "'hash_v2', coalesce(first_hash_v2, hash_v2)",
     `'show_autosearch', ${flag(SHOW_AUTOSEARCH)}`,
   ].join(", ")
 })`;

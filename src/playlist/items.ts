@@ -243,8 +243,11 @@ export class Playlist {
         trx,
         trashed,
         (those) =>
-          trx.insertInto("external_removed").columns(["external_playlist_id", "hash"]).expression((eb) =>
-            eb.selectFrom("playlist_items").select(["external_playlist_id", "hash"]).where(those)
+          trx.insertInto("external_removed").columns(["external_playlist_id", "hash", "tvg_id", "title"]).expression((
+            eb,
+          ) =>
+            eb.selectFrom("playlist_items").select(["external_playlist_id", "hash", "tvg_id"])
+              .select(sql<string>`imported ->> 'title'`.as("title")).where(those)
               .where("external_playlist_id", ">=", 0).where("vanished_at", "is", null)
           ).onConflict((clash) => clash.doNothing()).execute(),
       );

@@ -112,6 +112,8 @@ export interface TestItem {
   readonly tags: readonly string[];
   readonly tvg_logo: string;
   readonly is_live: number;
+  readonly hash: string;
+  readonly hash_v2: string;
   readonly is_favorite: boolean;
   readonly enabled: boolean;
   readonly locked: boolean;

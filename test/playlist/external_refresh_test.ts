@@ -2,7 +2,8 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { applyEntries, markVanished } from "../../src/playlist/external/apply.ts";
-import { clearStage, match, stage } from "../../src/playlist/external/stage.ts";
+import { match } from "../../src/playlist/external/match.ts";
+import { clearStage, stage } from "../../src/playlist/external/stage.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { until } from "../support/until.ts";
 import { fails, listOf, useListServer, withLists } from "./external-support.ts";
@@ -238,7 +239,7 @@ test("an update rejects with conflict and disables nothing when another engine r
       });
     const staged = await read(text + "http://h/new\n");
     const { rows } = staged;
-    const { matched } = await match(store, id, never);
+    const { matched } = await match(store, id, staged, never);
     assertEquals([rows, matched], [301, 300]);
     // The other one has begun to read, has read some of it, and all of it without having looked for the items.
     const others = [() => clearStage(store, id), () => read(listOf(["T0", "http://h/0"])), () => read(text)];

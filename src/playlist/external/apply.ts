@@ -13,7 +13,16 @@ import { EDITED } from "../overlay.ts";
 import type { SharedIds } from "../shared-ids.ts";
 
 /** Columns of items that a refresh may write. */
-const WRITTEN = [...ENTRY_COLUMNS, "enabled", "is_deleted", "vanished_at", "enabled_before", "updated_at"] as const;
+const WRITTEN = [
+  ...ENTRY_COLUMNS,
+  "first_hash",
+  "first_hash_v2",
+  "enabled",
+  "is_deleted",
+  "vanished_at",
+  "enabled_before",
+  "updated_at",
+] as const;
 const UPDATE = `UPDATE playlist_items SET ${
   WRITTEN.map((name) => `${name} = made.value ->> '${name}'`).join(", ")
 } FROM json_each(`;
@@ -147,6 +156,7 @@ async function applyPart(
       added.push(fields);
       continue;
     }
+    // Of a channel that the user deleted for good there is none.
     const item = items.get(entry.item_id);
     if (item === undefined || item.locked === 1) continue;
     const merged = { ...merge(item, fields, sharedIds), ...returned(item) };
@@ -162,17 +172,25 @@ async function applyPart(
 }
 
 /** The entry's values, except where the user changed the item. */
-function merge(item: PlaylistItem, fields: EntryFields, ids: SharedIds): EntryFields {
+function merge(item: PlaylistItem, fields: EntryFields, ids: SharedIds): EntryFields & FirstHashes {
   const isRenamed = (item.edited & EDITED.title) !== 0;
   const title = isRenamed ? item.title : fields.title;
   return {
     ...fields,
+    ...firstHashes(item, fields),
     ...(item.hash === fields.hash ? found(item, fields) : {}),
     title,
     search_text: isRenamed ? foldText(title) : fields.search_text,
     media_group: isRenamed ? ids.mediaGroupOf({ title, tvg_id: fields.tvg_id }) : fields.media_group,
     tvg_logo: (item.edited & EDITED.logo) !== 0 ? item.tvg_logo : fields.tvg_logo,
   };
+}
+
+type FirstHashes = Pick<PlaylistItem, "first_hash" | "first_hash_v2">;
+
+function firstHashes(item: PlaylistItem, { hash, hash_v2 }: EntryFields): FirstHashes {
+  const [first, firstV2] = [item.first_hash ?? item.hash, item.first_hash_v2 ?? item.hash_v2];
+  return { first_hash: first === hash ? null : first, first_hash_v2: firstV2 === hash_v2 ? null : firstV2 };
 }
 
 /** Returns what an analysis found out about the same content, where the entry itself does not say. */

@@ -2,23 +2,28 @@
  * Stages the entries of a list in the database until all are there: only a list that was read to its end may change items,
  * and memory then holds no more of each entry than a key.
  */
-import { sql, type Transaction } from "kysely";
+import { type Selectable, sql, type Transaction } from "kysely";
 import { toHex } from "../../bytes/hex.ts";
 import { nextTurn } from "../../bytes/turn.ts";
-import type { Schema } from "../../database/schema.ts";
+import type { ExternalRemovedTable, Schema } from "../../database/schema.ts";
 import type { Store } from "../../database/store.ts";
 import { abortError, MillraceError } from "../../errors.ts";
-import { EntryBatch, entryFields, entryName, groupOf, inStatements, type ListFacts } from "../entry.ts";
+import {
+  EntryBatch,
+  type EntryFields,
+  entryFields,
+  entryName,
+  groupOf,
+  inStatements,
+  type ListFacts,
+} from "../entry.ts";
 import { guidesOf, readM3u } from "../m3u/read.ts";
-import { hashIs } from "../identity.ts";
 import { SharedIds } from "../shared-ids.ts";
 import type { M3uEntry, M3uHeader } from "../m3u/types.ts";
 import type { TaskError } from "../tasks.ts";
 
 /** Staged entries deleted in one statement. */
 const CLEARED_AT_ONCE = 2000;
-/** Entries matched in one statement. */
-const MATCHED_AT_ONCE = 500;
 /** Longest key of an entry that is kept as it is, characters: nearly all are shorter. */
 const MAX_KEY_CHARS = 200;
 /** Most entries of one list. Longer lists are refused, not cut: items missing from the beginning may be in the rest. */
@@ -31,7 +36,12 @@ export interface Staged {
   readonly rows: number;
   readonly guides: readonly string[];
   readonly ids: SharedIds;
+  /** Channels that the user deleted for good and that no entry has under the same address. */
+  readonly removed: readonly Removed[];
 }
+
+/** A channel that the user deleted for good. */
+export type Removed = Pick<Selectable<ExternalRemovedTable>, "hash" | "tvg_id" | "title">;
 
 /** The list to stage. */
 export interface StageRequest {
@@ -55,9 +65,10 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
   const { id, signal, baseUrl, maxBytes, isUnpacked = false } = request;
   const db = await store.open();
   await clearStage(store, id);
-  const removedRows = await db.selectFrom("external_removed").select("hash").where("external_playlist_id", "=", id)
-    .execute();
+  const removedRows = await db.selectFrom("external_removed").select(["hash", "tvg_id", "title"])
+    .where("external_playlist_id", "=", id).execute();
   const removed = new Set(removedRows.map(({ hash }) => hash));
+  const removedHere = new Set<string>();
   const seen = new Map<string, number>();
   const known = new Set<string>();
   const ids = new SharedIds();
@@ -71,7 +82,12 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
     const write = (trx: Transaction<Schema>) => async (part: readonly M3uEntry[]) => {
       const all = part.map((entry) => ({ entry, fields: entryFields(entry, facts) }));
       for (const { fields } of all) ids.add(fields);
-      const rows = all.filter(({ fields }) => !removed.has(fields.hash)).map(({ entry, fields }) => {
+      const isKept = ({ hash }: EntryFields) => {
+        if (!removed.has(hash)) return true;
+        removedHere.add(hash);
+        return false;
+      };
+      const rows = all.filter(({ fields }) => isKept(fields)).map(({ entry, fields }) => {
         const nth = seen.get(fields.hash) ?? 0;
         seen.set(fields.hash, nth + 1);
         const name = entryName(fields, entry);
@@ -102,7 +118,13 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
   if (entries === 0) {
     throw new MillraceError("invalid_argument", "the list has no entries; the items of the last update stay");
   }
-  return { entries, rows: position, guides: guidesOf(header), ids };
+  return {
+    entries,
+    rows: position,
+    guides: guidesOf(header),
+    ids,
+    removed: removedRows.filter(({ hash }) => !removedHere.has(hash)),
+  };
 }
 
 /** Key made of address, title and group; long ones become their SHA-256, or 500,000 could take hundreds of MB. */
@@ -121,116 +143,4 @@ export async function clearStage(store: Store, id: number): Promise<void> {
     if (numDeletedRows === 0n) return;
     await nextTurn();
   }
-}
-
-/**
- * Finds the item of each staged entry: first by content (among entries with the same content the first entry gets the first
- * item, the second the second), then, since addresses change, by `tvg-id` and title. Returns how many entries have an item, and which items have none.
- */
-export async function match(store: Store, id: number, signal: AbortSignal): Promise<Matched> {
-  const db = await store.open();
-  let matched = 0;
-  const assign = async (pairs: readonly { position: number; item: number }[]) => {
-    if (pairs.length === 0) return;
-    matched += pairs.length;
-    // An insert that always conflicts: unlike an update it finds each row by the primary key.
-    await sql`INSERT INTO external_entries (external_playlist_id, position, hash, nth, name, fields, item_id)
-      SELECT ${id}, value ->> 'position', '', 0, '', '', value ->> 'item' FROM json_each(${JSON.stringify(pairs)})
-      WHERE true ON CONFLICT (external_playlist_id, position) DO UPDATE SET item_id = excluded.item_id`.execute(db);
-  };
-  for (let from = 0;; from += MATCHED_AT_ONCE) {
-    await nextTurn();
-    if (signal.aborted) throw abortError(signal);
-    const page = await db.selectFrom("external_entries").select(["position", "hash", "nth"])
-      .where("external_playlist_id", "=", id).where("position", ">=", from)
-      .where("position", "<", from + MATCHED_AT_ONCE).execute();
-    if (page.length === 0) break;
-    const hashes = JSON.stringify([...new Set(page.map(({ hash }) => hash))]);
-    const { rows: items } = await sql<{ id: number; hash: string }>`SELECT playlist_items.id, hash
-      FROM json_each(${hashes}) AS wanted CROSS JOIN playlist_items ON ${hashIs("hash", sql`wanted.value`)}
-      WHERE +external_playlist_id = ${id} ORDER BY playlist_items.id`.execute(db);
-    const byHash = new Map<string, number[]>();
-    for (const item of items) append(byHash, item.hash, item.id);
-    await assign(page.flatMap(({ position, hash, nth }) => {
-      const item = byHash.get(hash)?.[nth];
-      return item === undefined ? [] : [{ position, item }];
-    }));
-  }
-  const { free, present, shown } = await freeItems(store, id);
-  for (let after = -1; free.size > 0;) {
-    await nextTurn();
-    if (signal.aborted) throw abortError(signal);
-    const page = await db.selectFrom("external_entries").select(["position", "name"])
-      .where("external_playlist_id", "=", id).where("position", ">", after).where("item_id", "is", null)
-      .orderBy("position").limit(MATCHED_AT_ONCE).execute();
-    const last = page[page.length - 1];
-    if (last === undefined) break;
-    after = last.position;
-    await assign(page.flatMap(({ position, name }) => {
-      const item = free.get(name)?.shift();
-      if (item === undefined) return [];
-      shown.delete(item);
-      return [{ position, item }];
-    }));
-  }
-  return { matched, present, lost: shown.size };
-}
-
-/** What the staged entries are to the items of their list. */
-export interface Matched {
-  /** Entries that have an item. */
-  readonly matched: number;
-  /** Items that the list had at its last update, without those in the trash and locked ones. */
-  readonly present: number;
-  /** How many of them have no entry any more. */
-  readonly lost: number;
-}
-
-interface FreeItems {
-  /** Items that no entry matches yet, by name, oldest first. */
-  readonly free: Map<string, number[]>;
-  /** As in `Matched`. */
-  readonly present: number;
-  /** Which of those `present` are among `free`. */
-  readonly shown: Set<number>;
-}
-
-async function freeItems(store: Store, id: number): Promise<FreeItems> {
-  const db = await store.open();
-  const free = new Map<string, number[]>();
-  const shown = new Set<number>();
-  let present = 0;
-  for (let after = 0;;) {
-    const { rows } = await sql<FreeItem>`
-      SELECT id, tvg_id, imported ->> 'title' AS title,
-        EXISTS (SELECT 1 FROM external_entries WHERE item_id = item.id) AS taken,
-        is_deleted = 0 AND locked = 0 AND vanished_at IS NULL AS is_present
-      FROM playlist_items AS item WHERE external_playlist_id = ${id} AND id > ${after}
-      ORDER BY id LIMIT ${MATCHED_AT_ONCE}`.execute(db);
-    const last = rows[rows.length - 1];
-    if (last === undefined) break;
-    for (const row of rows) {
-      present += row.is_present;
-      if (row.taken === 1) continue;
-      append(free, entryName(row, row), row.id);
-      if (row.is_present === 1) shown.add(row.id);
-    }
-    after = last.id;
-    await nextTurn();
-  }
-  return { free, present, shown };
-}
-
-interface FreeItem {
-  readonly id: number;
-  readonly tvg_id: string;
-  readonly title: string;
-  readonly taken: 0 | 1;
-  readonly is_present: 0 | 1;
-}
-
-function append(lists: Map<string, number[]>, key: string, value: number): void {
-  const list = lists.get(key);
-  if (list === undefined) lists.set(key, [value]);
-  else list.push(value);
 }

@@ -1,5 +1,6 @@
 /** Fetches an external playlist and brings its items up to date. A failure changes only the time of the next try. */
-import { clearStage, match, stage, type Staged } from "./stage.ts";
+import { match } from "./match.ts";
+import { clearStage, stage, type Staged } from "./stage.ts";
 import { applyEntries, markVanished } from "./apply.ts";
 import type { Store } from "../../database/store.ts";
 import { faultFields } from "../../bytes/guarded-clock.ts";
@@ -161,7 +162,7 @@ export class ExternalUpdater {
         signal,
       });
       const { rows } = staged;
-      const { matched, present, lost } = await match(store, row.id, signal);
+      const { matched, present, lost } = await match(store, row.id, staged, signal);
       const now = this.#now();
       // Without a length nothing else shows that the connection broke off.
       const hasEnd = isUnpacked || headers.has("content-length") || headers.has("transfer-encoding");
