@@ -1,7 +1,9 @@
-/** Transport stream files that lost bytes: segments hold everything else. */
-import { assert } from "@std/assert";
+/** Transport stream files that lost bytes or change their streams: segments hold everything. */
+import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { concatBytes } from "../../src/bytes/hex.ts";
+import { pidOf, startsUnit } from "../../src/bytes/ts/packet.ts";
+import { readPmt, sectionBytes, signSection } from "../../src/bytes/ts/psi.ts";
 import type { IndexedPresentation } from "../../src/media/types.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { checkTs } from "../support/ts-check.ts";
@@ -34,3 +36,89 @@ for (
     for (const [i, count] of before.entries()) assert(after[i]! >= count - 1, `${after[i]} of ${count}`);
   });
 }
+
+const MAP_PID = 0x1000;
+
+/** `ts` with other PIDs for its streams, in its maps too; `type`: stream type of the last stream, null to leave the types. */
+function withStreams(ts: Uint8Array, pidOfStream: (pid: number) => number, type: number | null = null): Uint8Array {
+  const out = ts.slice();
+  const set = (at: number, pid: number) => out.set([(out[at]! & 0xe0) | (pid >> 8), pid & 0xff], at);
+  for (let at = 0; at < out.length; at += 188) {
+    const pid = pidOf(out, at);
+    if (pid >= 0x100 && pid < 0x110) set(at + 1, pidOfStream(pid));
+    if (pid !== MAP_PID || !startsUnit(out, at)) continue;
+    const section = out.subarray(at + 5, at + 5 + sectionBytes(out, at + 5));
+    set(at + 5 + 8, pidOfStream(readPmt(section)!.pcrPid));
+    let entry = at + 5 + 12 + section[11]!;
+    for (const { pid, descriptors } of readPmt(section)!.streams) {
+      set(entry + 1, pidOfStream(pid));
+      if (type !== null && pid === 0x101) out[entry] = type;
+      entry += 5 + descriptors.length;
+    }
+    signSection(section);
+  }
+  return out;
+}
+
+/** How many PES of each PID from 0x100 to 0x2ff begin in `ts`. */
+function pesOf(ts: Uint8Array): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (let at = 0; at < ts.length; at += 188) {
+    const pid = pidOf(ts, at);
+    if (pid >= 0x100 && pid < 0x300 && startsUnit(ts, at)) counts[pid] = (counts[pid] ?? 0) + 1;
+  }
+  return counts;
+}
+
+/** Stream types by PID in each map of `ts`, one text per map that differs from the one before. */
+function mapsOf(ts: Uint8Array): string[] {
+  const maps: string[] = [];
+  for (let at = 0; at < ts.length; at += 188) {
+    if (pidOf(ts, at) !== MAP_PID || !startsUnit(ts, at)) continue;
+    const { streams } = readPmt(ts.slice(at + 5, at + 5 + sectionBytes(ts, at + 5)))!;
+    const text = streams.map(({ pid, streamType }) => `${pid.toString(16)}:${streamType}`).join(" ");
+    if (text !== maps.at(-1)) maps.push(text);
+  }
+  return maps;
+}
+
+for (
+  const { what, pids, type, maps, times } of [
+    { what: "its PIDs", pids: 0x100, type: null, maps: ["100:27 101:15", "200:27 201:15"], times: 4 },
+    { what: "its PIDs in a small file", pids: 0x100, type: null, maps: ["100:27 101:15", "200:27 201:15"], times: 2 },
+    { what: "the codec of its sound", pids: 0, type: 0x81, maps: ["100:27 101:15", "100:27 101:129"], times: 4 },
+  ]
+) {
+  test(`openTransportStream() follows a program in HLS that changes ${what}`, async () => {
+    const parts = repeatTs(fixture("ts-188.ts"), times, 6 * 90_000);
+    const half = parts.length / 2;
+    const bytes = concatBytes([
+      parts.subarray(0, half),
+      withStreams(parts.subarray(half), (pid) => pid + pids, type),
+      // … and back.
+      parts.subarray(0, half),
+    ]);
+    const source = new MemorySource(bytes);
+    const presentation = await openTs(source, { segmentTargetMs: 2000 });
+    const joined = concatBytes(await segments(presentation, source));
+    assertEquals(pesOf(joined), pesOf(bytes));
+    assertEquals(mapsOf(joined), [...maps, maps[0]]);
+    for (const segment of await segments(presentation, source)) {
+      const before = segment.findIndex((_, at) =>
+        at % 188 === 0 && pidOf(segment, at) >= 0x100 && pidOf(segment, at) < 0x300
+      );
+      assert(before > 0 && mapsOf(segment.subarray(0, before)).length === 1);
+    }
+  });
+}
+
+test("openTransportStream() takes up sound in HLS that begins later", async () => {
+  const parts = repeatTs(fixture("ts-188.ts"), 4, 6 * 90_000);
+  const half = parts.length / 2;
+  // A picture alone: the map names a stream that never comes, and the sound has another PID.
+  const silent = withStreams(parts.subarray(0, half), (pid) => pid === 0x101 ? 0x1e1 : pid, 6);
+  const source = new MemorySource(concatBytes([silent, parts.subarray(half)]));
+  const joined = concatBytes(await segments(await openTs(source), source));
+  const sound = pesOf(parts.subarray(half))[0x101];
+  assertEquals(pesOf(joined)[0x101], sound);
+});

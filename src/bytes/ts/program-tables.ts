@@ -1,5 +1,6 @@
 /** PAT and PMT of segments cut from a transport stream: one program, its own PIDs, the original descriptors. */
 import { DESCRIPTOR, PAT_PID } from "./codes.ts";
+import { crc32Mpeg } from "./crc.ts";
 import { descriptorsOf, type ProgramMap, psiSection, sectionPackets } from "./psi.ts";
 import { PACKET_BYTES } from "./packet.ts";
 
@@ -11,14 +12,30 @@ function loop(descriptors: Uint8Array): number[] {
   return [0xf0 | (kept.length >> 8), kept.length & 0xff, ...kept];
 }
 
+/** Version of tables that replace others: one that follows from what they say, so that players read them again. */
+function versionOf(section: Uint8Array): number {
+  return 1 + crc32Mpeg(section) % 31;
+}
+
 /** Makes the table packets of a program that carries `pids`, in that order; counters are given to each insertion. */
 export class SegmentTables {
-  readonly #pat: Uint8Array;
-  readonly #pmt: Uint8Array;
+  #pat!: Uint8Array;
+  #pmt!: Uint8Array;
   /** Insertions so far. */
   #count = 0;
+  /** Packets of the PMT so far. */
+  #pmtPackets = 0;
 
   constructor(map: ProgramMap, mapPid: number, pids: readonly number[]) {
+    this.#make(map, mapPid, pids, false);
+  }
+
+  /** From the next insertion on the program is another one. */
+  change(map: ProgramMap, mapPid: number, pids: readonly number[]): void {
+    this.#make(map, mapPid, pids, true);
+  }
+
+  #make(map: ProgramMap, mapPid: number, pids: readonly number[], isOther: boolean): void {
     const { programNumber, pcrPid } = map;
     const pat = [programNumber >> 8, programNumber & 0xff, 0xe0 | (mapPid >> 8), mapPid & 0xff];
     const pmt = [0xe0 | (pcrPid >> 8), pcrPid & 0xff, ...loop(map.descriptors)];
@@ -27,8 +44,12 @@ export class SegmentTables {
       if (stream === undefined) continue;
       pmt.push(stream.streamType, 0xe0 | (pid >> 8), pid & 0xff, ...loop(stream.descriptors));
     }
-    this.#pat = sectionPackets(psiSection(0x00, 1, pat), PAT_PID);
-    this.#pmt = sectionPackets(psiSection(0x02, programNumber, pmt), mapPid);
+    const packets = (tableId: number, id: number, body: readonly number[], pid: number) => {
+      const section = psiSection(tableId, id, body);
+      return sectionPackets(isOther ? psiSection(tableId, id, body, versionOf(section)) : section, pid);
+    };
+    this.#pat = packets(0x00, 1, pat, PAT_PID);
+    this.#pmt = packets(0x02, programNumber, pmt, mapPid);
   }
 
   /** Another PAT and PMT. */
@@ -36,10 +57,9 @@ export class SegmentTables {
     const out = new Uint8Array(this.#pat.length + this.#pmt.length);
     out.set(this.#pat);
     out.set(this.#pmt, this.#pat.length);
-    const perPmt = this.#pmt.length / PACKET_BYTES;
     for (let at = 0; at < out.length; at += PACKET_BYTES) {
       const isPat = at < this.#pat.length;
-      const counter = isPat ? this.#count : this.#count * perPmt + (at - this.#pat.length) / PACKET_BYTES;
+      const counter = isPat ? this.#count : this.#pmtPackets++;
       out[at + 3] = (out[at + 3]! & 0xf0) | (counter & 15);
     }
     this.#count++;

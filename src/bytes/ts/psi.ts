@@ -35,12 +35,15 @@ export function signSection(section: Uint8Array): void {
   new DataView(section.buffer, section.byteOffset).setUint32(end, crc32Mpeg(section.subarray(0, end)));
 }
 
-/** Makes a section of the long form with its CRC: `body` is what follows its number; `id` has 16 bits. */
-export function psiSection(tableId: number, id: number, body: readonly number[]): Uint8Array {
+/**
+ * Makes a section of the long form with its CRC: `body` is what follows its number; `id` has 16 bits, `version` (default 0)
+ * five.
+ */
+export function psiSection(tableId: number, id: number, body: readonly number[], version = 0): Uint8Array {
   const length = body.length + 9;
   const out = new Uint8Array(length + 3);
-  // Version 0, current, section 0 of 0; the reserved bits are ones.
-  out.set([tableId, 0xb0 | (length >> 8), length & 0xff, id >> 8, id & 0xff, 0xc1, 0, 0, ...body]);
+  // Current, section 0 of 0; the reserved bits are ones.
+  out.set([tableId, 0xb0 | (length >> 8), length & 0xff, id >> 8, id & 0xff, 0xc1 | (version << 1), 0, 0, ...body]);
   signSection(out);
   return out;
 }

@@ -18,11 +18,21 @@ import {
 } from "../../bytes/ts/packet.ts";
 import { isBefore } from "../../bytes/ts/stamps.ts";
 import { type PacketFormat, readPackets } from "../../bytes/ts/packet-source.ts";
+import { ProgramFollower } from "../index/ts/follow.ts";
 import type { ChosenProgram } from "../index/ts/programs.ts";
 import type { Track } from "../types.ts";
 import { type CountedPacket, CounterRewriter } from "../../bytes/ts/counters.ts";
 import { PacketOutput } from "./packet-output.ts";
 import { SegmentTables } from "../../bytes/ts/program-tables.ts";
+
+/** Where a segment begins. */
+export interface SegmentStart {
+  /** First packet of the main stream. */
+  readonly packet: number;
+  readonly program: ChosenProgram;
+  /** The tracks of `program` that go into the segment. */
+  readonly output: readonly Track[];
+}
 
 /** Where a segment lies, in packet numbers. */
 export interface SegmentPlace {
@@ -34,8 +44,9 @@ export interface SegmentPlace {
   readonly leastPts90k?: number | null;
   /** Called with the marked random access points of the main stream in it, in order. */
   accessPoint?(point: { readonly packet: number; readonly pts90k: number }): void;
-  /** First packet of the main stream. */
-  start(): Promise<number>;
+  /** Called where the program's map names other streams: the tracks that go on. Absent: the program stays. */
+  outputOf?(program: ChosenProgram): readonly Track[];
+  start(): Promise<SegmentStart>;
   /** First packet of the main stream in the next segment. */
   end(): Promise<number>;
 }
@@ -82,21 +93,28 @@ class Stream {
 /** The segment's bytes, in chunks of `buffers` that the consumer releases; absent: in memory of their own. */
 export async function* readTransportSegment(
   format: PacketFormat,
-  program: ChosenProgram,
-  output: readonly Track[],
   place: SegmentPlace,
   source: ByteSource,
   signal: AbortSignal,
   buffers?: ChunkBuffers,
 ): AsyncGenerator<Uint8Array> {
-  const mainPid = program.main.id;
-  const { pcrPid } = program.map;
+  const { packet: start, program, output } = await place.start();
+  const follower = place.outputOf === undefined ? null : new ProgramFollower(program);
+  let mainPid = program.main.id;
+  let { pcrPid } = program.map;
   const tables = new SegmentTables(program.map, program.mapPid, output.map((track) => track.id));
   const out = new PacketOutput(buffers);
   const emit: CountedPacket = (...packet) => out.add(...packet);
   const streams = new Map(output.map((track) => [track.id, new Stream(emit)]));
+  const follow = (now: ChosenProgram) => {
+    const tracks = place.outputOf!(now);
+    mainPid = now.main.id;
+    pcrPid = now.map.pcrPid;
+    for (const { id } of tracks) if (!streams.has(id)) streams.set(id, new Stream(emit));
+    tables.change(now.map, now.mapPid, tracks.map(({ id }) => id));
+    out.addWhole(tables.next());
+  };
   out.addWhole(tables.next());
-  const start = await place.start();
   let end: number | null = null;
   const from = place.first ? 0 : start;
   let count = FIRST_READ_PACKETS;
@@ -114,7 +132,8 @@ export async function* readTransportSegment(
       const inside = end === null || number < end;
       const stream = streams.get(pid);
       if (stream === undefined) {
-        if (pid === 0 && inside && number > start && startsUnit(bytes, at)) out.addWhole(tables.next());
+        if (inside && follower?.push(bytes, at)) follow(follower.program);
+        else if (pid === 0 && inside && number > start && startsUnit(bytes, at)) out.addWhole(tables.next());
         // A PID that carries only the clock has no payload, so its counter never moves.
         else if (pid === pcrPid && inside && number >= start && !hasPayload(bytes, at)) {
           out.add(bytes, at, 15);
@@ -123,7 +142,8 @@ export async function* readTransportSegment(
       }
       if (pid === mainPid) {
         if (number < start || !inside) continue;
-        stream.state = "open";
+        // A main stream that begins within the segment begins with a whole PES.
+        if (stream.state === "open" || number === start || startsUnit(bytes, at)) stream.state = "open";
         if (startsUnit(bytes, at) && isRandomAccess(bytes, at)) {
           const pts90k = readPesHeader(payloadOf(bytes, at))?.pts90k ?? null;
           if (pts90k !== null) place.accessPoint?.({ packet: number, pts90k });
@@ -135,7 +155,7 @@ export async function* readTransportSegment(
       if (stream.state !== "open" || (!inside && !stream.unfinished)) continue;
       if (stream.take(bytes, at)) stream.counters.push(bytes, at);
     }
-    if (end !== null && packet + count > end) streams.get(mainPid)!.state = "over";
+    if (end !== null && packet + count > end && streams.has(mainPid)) streams.get(mainPid)!.state = "over";
     out.settle();
     for (const stream of streams.values()) stream.counters.detach();
     source.release?.(bytes);

@@ -184,15 +184,14 @@ export class LiveStream {
   readSegment(segment: LiveSegment, audioWish: string | null, signal: AbortSignal): AsyncIterable<Uint8Array> {
     const { program, firstPacket, endPacket, limitPacket, leastPts90k } = segment;
     const tracks = outputTracks(program, audioWish);
+    const output = tracks.includes(program.main) ? tracks : [program.main, ...tracks];
     return readTransportSegment(
       { strideBytes: PACKET_BYTES, firstAt: 0, packetCount: limitPacket },
-      program,
-      tracks.includes(program.main) ? tracks : [program.main, ...tracks],
       {
         first: false,
         searchEnd: endPacket,
         leastPts90k,
-        start: () => Promise.resolve(firstPacket),
+        start: () => Promise.resolve({ packet: firstPacket, program, output }),
         end: () => Promise.resolve(endPacket),
       },
       this.window satisfies ByteSource,

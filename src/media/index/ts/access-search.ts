@@ -1,43 +1,105 @@
 /** Searches the random access point that a segment begins with. */
 import type { ByteSource } from "../../../bytes/source.ts";
-import type { Track } from "../../types.ts";
 import { PAT_PID } from "../../../bytes/ts/codes.ts";
 import { PACKET_BYTES, pidOf, startsUnit, unusable } from "../../../bytes/ts/packet.ts";
 import { type PacketFormat, readPackets } from "../../../bytes/ts/packet-source.ts";
 import { AccessPointFinder } from "../../../bytes/ts/random-access.ts";
+import { ProgramFollower } from "./follow.ts";
+import type { ChosenProgram } from "./programs.ts";
 
 /** Packets read at a time (about 128 KiB). */
 const STEP_PACKETS = 700;
 /** How far to search, packets (about 16 MiB): beyond it any access unit has to do. */
 const SEARCH_PACKETS = 89_000;
 
+/** Steps in which the program's map is looked for first (about 0.5 MiB): it comes ten times per second, or each second. */
+const MAP_STEPS = 4;
+
+/** Where a segment begins. */
+export interface FoundPoint {
+  /** First packet of the main stream. */
+  readonly packet: number;
+  /** The program there. */
+  readonly program: ChosenProgram;
+}
+
+/** Finds the main stream's random access points in the order of packets, as its program changes. */
+export class MainFinder {
+  readonly #anyUnit: boolean;
+  readonly #follower: ProgramFollower;
+  #finder: AccessPointFinder;
+
+  /** `anyUnit`: every PES is an access point. */
+  constructor(program: ChosenProgram, anyUnit: boolean) {
+    this.#anyUnit = anyUnit;
+    this.#follower = new ProgramFollower(program);
+    this.#finder = this.#finderOf(program);
+  }
+
+  /** The program now. */
+  get program(): ChosenProgram {
+    return this.#follower.program;
+  }
+
+  /** Packets of other PIDs than the main stream's may be tables. */
+  pushOther(bytes: Uint8Array, at: number): void {
+    const { main } = this.program;
+    if (!this.#follower.push(bytes, at)) return;
+    const now = this.program.main;
+    if (now.id !== main.id || now.codec !== main.codec) this.#finder = this.#finderOf(this.program);
+  }
+
+  /** As `AccessPointFinder.push`, for a packet of the main stream. */
+  pushMain(bytes: Uint8Array, at: number, packet: number): ReturnType<AccessPointFinder["push"]> {
+    return this.#finder.push(bytes, at, packet);
+  }
+
+  #finderOf({ main }: ChosenProgram): AccessPointFinder {
+    return new AccessPointFinder(main.codec, this.#anyUnit || main.kind !== "video");
+  }
+}
+
 /**
- * Packet number of the first random access point of `main` at or after `from`; if there is none within 16 MiB, of its
- * first PES; if there is none at all, the end of the file. Depends only on the file.
+ * The first random access point at or after `from`; if there is none within 16 MiB, the first PES of the main stream; if
+ * there is none at all, the end of the file. `program` is assumed where no map comes. Depends only on the file.
  */
 export async function findAccessPoint(
   format: PacketFormat,
   source: ByteSource,
-  main: Track,
+  program: ChosenProgram,
   from: number,
   anyUnit: boolean,
   signal: AbortSignal,
-): Promise<number> {
-  const finder = new AccessPointFinder(main.codec, anyUnit);
+): Promise<FoundPoint> {
   const end = Math.min(format.packetCount, from + SEARCH_PACKETS);
+  const read = (first: number) => readPackets(format, source, first, Math.min(STEP_PACKETS, end - first), signal);
+  // The next map describes the packets before it, too: it may come just after the random access point.
+  const ahead: Uint8Array[] = [];
+  const first = new ProgramFollower(program);
+  for (let step = 0; step < MAP_STEPS && !first.hasSeenMap && from + step * STEP_PACKETS < end; step++) {
+    const bytes = await read(from + step * STEP_PACKETS);
+    for (let at = 0; at < bytes.length && !first.hasSeenMap; at += PACKET_BYTES) first.push(bytes, at);
+    ahead.push(bytes);
+  }
+  const finder = new MainFinder(first.program, anyUnit);
   let firstUnit = format.packetCount;
-  for (let first = from; first < end; first += STEP_PACKETS) {
-    const bytes = await readPackets(format, source, first, Math.min(STEP_PACKETS, end - first), signal);
+  for (let start = from; start < end; start += STEP_PACKETS) {
+    const bytes = ahead.shift() ?? await read(start);
     for (let at = 0; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
-      if (pidOf(bytes, at) !== main.id || unusable(bytes, at)) continue;
-      const packet = first + at / PACKET_BYTES;
+      if (pidOf(bytes, at) !== finder.program.main.id) {
+        finder.pushOther(bytes, at);
+        continue;
+      }
+      if (unusable(bytes, at)) continue;
+      const packet = start + at / PACKET_BYTES;
       if (startsUnit(bytes, at)) firstUnit = Math.min(firstUnit, packet);
-      const point = finder.push(bytes, at, packet);
-      if (point !== null) return point.packet;
+      const point = finder.pushMain(bytes, at, packet);
+      if (point !== null) return { packet: point.packet, program: finder.program };
     }
   }
   // At the very end of the file a group without its start belongs to the previous segment.
-  return end === format.packetCount && from > 0 ? format.packetCount : firstUnit;
+  const packet = end === format.packetCount && from > 0 ? format.packetCount : firstUnit;
+  return { packet, program: finder.program };
 }
 
 /** How far back to search for tables, packets (about 1 MiB): the standards require them ten times per second. */

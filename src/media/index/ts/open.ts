@@ -23,7 +23,7 @@ import type { AudioEncoder } from "../../transcode/types.ts";
 import { layoutFrom, segmentAt } from "../../late-start.ts";
 import type { HlsPlan, HlsSegment, Presentation, Track, TsLayout } from "../../types.ts";
 import { AccessGrid } from "./access-grid.ts";
-import { findAccessPoint, tablesBefore } from "./access-search.ts";
+import { findAccessPoint, type FoundPoint, tablesBefore } from "./access-search.ts";
 import { type CutPlan, planTransportCuts } from "./cut-plan.ts";
 import { detectPackets, type PacketFormat } from "../../../bytes/ts/packet-source.ts";
 import { type ChosenProgram, findProgram, outputTracks } from "./programs.ts";
@@ -73,8 +73,8 @@ async function chooseAac(
 
 /** The plan, and where its segments begin. */
 interface PlacedPlan extends HlsPlan {
-  /** First packet of the main stream in segment `n`. */
-  locate(n: number, source: ByteSource, signal: AbortSignal): Promise<number>;
+  /** Where segment `n` begins. */
+  locate(n: number, source: ByteSource, signal: AbortSignal): Promise<FoundPoint>;
 }
 
 /** The stream that the player gets: the file's own packets, or with some of them changed. */
@@ -85,15 +85,27 @@ interface Delivered {
   over(source: ByteSource): ByteSource;
 }
 
-function hlsPlan(
-  file: PacketFormat,
-  program: ChosenProgram,
-  plan: CutPlan,
-  output: readonly Track[],
-  delivered: Delivered,
-): PlacedPlan {
+/** What segments are made of. */
+interface Segmenting {
+  readonly file: PacketFormat;
+  /** As the file's first map has it. */
+  readonly program: ChosenProgram;
+  readonly plan: CutPlan;
+  /** Tracks of `program` in segments, as they are delivered. */
+  readonly output: readonly Track[];
+  readonly preferred: string | null | undefined;
+  readonly edit: MapEdit;
+  readonly delivered: Delivered;
+}
+
+function hlsPlan({ file, program: asStored, plan, output, preferred, edit, delivered }: Segmenting): PlacedPlan {
+  const edited = (one: ChosenProgram) => ({ ...one, map: editMap(one.map, edit) });
+  const asDelivered = edited(asStored);
+  const outputOf = (one: ChosenProgram) => outputTracks(one, preferred);
   // Search in the file to save transcoding, unless the AAC is what is searched.
-  const isMainMade = output.some((track) => track.id === program.main.id && track.codec !== program.main.codec);
+  const { id, codec } = asStored.main;
+  const isMainMade = output.some((track) => track.id === id && track.codec !== codec);
+  const program = isMainMade ? asDelivered : asStored;
   const format = isMainMade ? delivered.format : file;
   let startMs = 0;
   const segments = plan.cuts.map(({ durationMs, discontinuity }, index): HlsSegment => {
@@ -103,16 +115,16 @@ function hlsPlan(
   });
   const grid = new AccessGrid(plan, format.packetCount);
   // The places never change, so search each only once.
-  const found = new Map<number, number>();
+  const found = new Map<number, FoundPoint>();
   const locate = async (n: number, source: ByteSource, signal: AbortSignal) => {
-    if (plan.cuts[n] === undefined) return format.packetCount;
+    if (plan.cuts[n] === undefined) return { packet: format.packetCount, program };
     const known = found.get(n);
     if (known !== undefined) return known;
     const from = grid.searchFrom(n);
     const where = isMainMade ? delivered.over(source) : source;
-    const packet = await findAccessPoint(format, where, program.main, from, plan.anyUnit, signal);
-    found.set(n, packet);
-    return packet;
+    const point = await findAccessPoint(format, where, program, from, plan.anyUnit, signal);
+    found.set(n, point);
+    return point;
   };
   return {
     segments,
@@ -126,10 +138,15 @@ function hlsPlan(
         first: n === 0,
         searchEnd: grid.searchFrom(n + 1),
         accessPoint: grid.follow(n),
-        start: () => locate(n, source, signal),
-        end: () => locate(n + 1, source, signal),
+        outputOf,
+        async start() {
+          const { packet, program: there } = await locate(n, source, signal);
+          if (there === program) return { packet, program: asDelivered, output };
+          return { packet, program: edited(there), output: outputOf(edited(there)) };
+        },
+        end: async () => (await locate(n + 1, source, signal)).packet,
       };
-      return readTransportSegment(delivered.format, program, output, place, delivered.over(source), signal, buffers);
+      return readTransportSegment(delivered.format, place, delivered.over(source), signal, buffers);
     },
   };
 }
@@ -183,12 +200,12 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
     ? { isFile: true, format, over: (from) => from }
     : { isFile: false, format: rewrittenFormat(rewriting), over: (from) => rewrittenSource(rewriting, from) };
   const tracks = program.tracks.map((track) => aacPids.has(track.id) ? aacTrack(track) : track);
-  const edited = editMap(map, edit);
-  const output = outputTracks({ ...program, tracks }, options.preferredAudioLanguage);
+  const preferred = options.preferredAudioLanguage;
+  const output = outputTracks({ ...program, tracks }, preferred);
   const { strideBytes, firstAt } = format;
   let hls: PlacedPlan | null = null;
   const planned = async (from: ByteSource, abort: AbortSignal) =>
-    hls ??= hlsPlan(format, { ...program, map: edited }, await plan(from, abort), output, delivered);
+    hls ??= hlsPlan({ file: format, program, plan: await plan(from, abort), output, preferred, edit, delivered });
   const ts: TsLayout = {
     sizeBytes,
     ...(delivered.isFile && strideBytes === PACKET_BYTES ? { copiedFrom: firstAt } : {}),
@@ -219,8 +236,8 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
       const plan = await planned(from, abort);
       const first = segmentAt(plan, ms);
       if (first === 0) return ts;
-      const packet = await plan.locate(first, from, abort);
-      const at = await tablesBefore(format, from, mapPid, packet, abort);
+      const { packet, program: there } = await plan.locate(first, from, abort);
+      const at = await tablesBefore(format, from, there.mapPid, packet, abort);
       return layoutFrom(ts, Math.min(at * PACKET_BYTES, sizeBytes));
     },
   };

@@ -98,6 +98,13 @@ export function programOf(map: ProgramMap, mapPid: number, mainPid: number): Cho
   return { map, mapPid, tracks, main: tracks.find((track) => track.id === mainPid) ?? tracks[0]!, warnings: [] };
 }
 
+/** The program of `map`, cut by its first video, or sound where there is none; null when it has neither. */
+export function programFrom(map: ProgramMap, mapPid: number): ChosenProgram | null {
+  const tracks = tracksOf(map);
+  const main = mainOf(tracks);
+  return main === null ? null : { map, mapPid, tracks, main, warnings: [] };
+}
+
 /** Tracks that go into segments: video first, then audio in the requested order, comma-separated languages. */
 export function outputTracks(program: ChosenProgram, preferred: string | null | undefined): Track[] {
   const wishes = languagesOf(preferred);

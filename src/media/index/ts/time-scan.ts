@@ -4,9 +4,10 @@
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { PACKET_BYTES, payloadOf, pidOf, readPesHeader, startsUnit, unusable } from "../../../bytes/ts/packet.ts";
-import { type AccessPoint, AccessPointFinder } from "../../../bytes/ts/random-access.ts";
+import type { AccessPoint } from "../../../bytes/ts/random-access.ts";
 import { stepBetween } from "../../../bytes/ts/stamps.ts";
 import { type PacketFormat, readPackets } from "../../../bytes/ts/packet-source.ts";
+import { MainFinder } from "./access-search.ts";
 import type { ChosenProgram } from "./programs.ts";
 
 /** A PES with its time. */
@@ -102,8 +103,7 @@ export class TimeScanner {
     enough: (found: Scan) => boolean = () => false,
   ): Promise<Scan> {
     const { format } = this;
-    const { main } = this.#program;
-    const finder = new AccessPointFinder(main.codec, anyUnit);
+    const finder = new MainFinder(this.#program, anyUnit);
     const clock = new BreakFinder();
     const points: AccessPoint[] = [];
     let first: Mark | null = null;
@@ -112,9 +112,13 @@ export class TimeScanner {
     for (let at = start; at < end; at += STEP_PACKETS) {
       const bytes = await readPackets(format, this.#source, at, Math.min(STEP_PACKETS, end - at), this.#signal);
       for (let i = 0; i + PACKET_BYTES <= bytes.length; i += PACKET_BYTES) {
-        if (pidOf(bytes, i) !== main.id || unusable(bytes, i)) continue;
+        if (pidOf(bytes, i) !== finder.program.main.id) {
+          finder.pushOther(bytes, i);
+          continue;
+        }
+        if (unusable(bytes, i)) continue;
         const packet = at + i / PACKET_BYTES;
-        const point = finder.push(bytes, i, packet);
+        const point = finder.pushMain(bytes, i, packet);
         if (point !== null) points.push(point);
         if (!startsUnit(bytes, i)) continue;
         const pts90k = readPesHeader(payloadOf(bytes, i))?.pts90k ?? null;
