@@ -34,7 +34,7 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
   const httpClient = createHttpClient();
   const platform = PLATFORMS.find((name) => name === process.platform) ?? "linux";
   return {
-    runtime: { name: parts.name, version: parts.version, platform, usage: () => usage(pendingTimers()) },
+    runtime: { name: parts.name, version: parts.version, platform, usage: () => usage(parts.name, pendingTimers()) },
     sha1,
     sha256,
     ed25519,
@@ -54,9 +54,11 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
   };
 }
 
-function usage(timers: number): RuntimeUsage {
+function usage(runtime: string, timers: number): RuntimeUsage {
   const { rss, heapUsed, external } = process.memoryUsage();
-  return { residentBytes: rss, heapBytes: heapUsed, externalBytes: external, timers };
+  // Bun counts buffers as part of the heap.
+  const heapBytes = runtime === "bun" ? Math.max(0, heapUsed - external) : heapUsed;
+  return { residentBytes: rss, heapBytes, externalBytes: external, timers };
 }
 
 function unref(timer: unknown): void {
