@@ -34,6 +34,7 @@ const TAGS: ReadonlySet<string> = new Set([
   "EXT-X-BYTERANGE",
   "EXT-X-DISCONTINUITY",
   "EXT-X-ENDLIST",
+  "EXT-X-GAP",
   "EXT-X-MEDIA-SEQUENCE",
   "EXT-X-TARGETDURATION",
 ]);
@@ -58,6 +59,8 @@ export interface PlaylistSegment {
   readonly isDiscontinuity: boolean;
   /** Part of the resource, bytes; null: all of it. */
   readonly range: { readonly offset: number; readonly length: number } | null;
+  /** There is nothing at its address, and it is not to be asked for (RFC 8216bis, 4.4.4.7). */
+  readonly isGap: boolean;
   /** Why it can't be sent as a transport stream, else null. */
   readonly unfit: string | null;
 }
@@ -238,6 +241,7 @@ function readMedia(list: ParsedMedia, baseUrl: string): MediaList {
       sequence: firstSequence + i,
       isDiscontinuity: segment.discontinuity === true,
       range,
+      isGap: segment.gap === true,
       unfit: url === null ? "its address is no http or https URL" : unfit(segment),
     });
   }

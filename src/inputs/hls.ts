@@ -104,6 +104,10 @@ class HlsReader {
       if (step.lost !== null) yield { kind: "lost", reason: step.lost };
       for (let segment = this.#follower.next(); segment !== null; segment = this.#follower.next()) {
         if (segment.isDiscontinuity) yield { kind: "lost", reason: "the playlist has a discontinuity" };
+        if (segment.isGap) {
+          yield { kind: "lost", reason: `segment ${segment.sequence} is missing at the source, which says so` };
+          continue;
+        }
         if (segment.unfit !== null) this.#refuse(segment.unfit);
         const bytes = segment.unfit === null ? await this.#segment(segment) : null;
         if (bytes !== null) yield { kind: "data", bytes };

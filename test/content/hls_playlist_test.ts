@@ -30,13 +30,22 @@ test("parseHls() reads a media playlist: numbers, discontinuities, ranges, the e
   );
   assertEquals([list.targetDurationS, list.firstSequence, list.hasEnded], [4, 7, true]);
   assertEquals(list.segments, [
-    { url: "https://h/live/a.ts", durationS: 4.004, sequence: 7, isDiscontinuity: false, range: null, unfit: null },
+    {
+      url: "https://h/live/a.ts",
+      durationS: 4.004,
+      sequence: 7,
+      isDiscontinuity: false,
+      range: null,
+      isGap: false,
+      unfit: null,
+    },
     {
       url: "https://h/b.ts",
       durationS: 3,
       sequence: 8,
       isDiscontinuity: true,
       range: { offset: 50, length: 1000 },
+      isGap: false,
       unfit: null,
     },
     {
@@ -45,6 +54,7 @@ test("parseHls() reads a media playlist: numbers, discontinuities, ranges, the e
       sequence: 9,
       isDiscontinuity: false,
       range: { offset: 1050, length: 10 },
+      isGap: false,
       unfit: null,
     },
   ]);

@@ -12,6 +12,7 @@ function list(first: number, end: number, hasEnded = false): MediaList {
     sequence: first + i,
     isDiscontinuity: false,
     range: null,
+    isGap: false,
     unfit: null,
   }));
   return { kind: "media", targetDurationS: 4, firstSequence: first, hasEnded, segments };

@@ -96,6 +96,23 @@ test("an HLS source marks discontinuities and segments that cannot be fetched, a
     assertEquals(asked.filter((path) => path === "/gone.ts").length, 3);
   }));
 
+test("an HLS source does not ask for a segment that is marked as a gap", () =>
+  serving(
+    (path) =>
+      path === "/list.m3u8"
+        ? `${HEAD}#EXTINF:1,\n0.ts\n#EXT-X-GAP\n#EXTINF:1,\n1.ts\n#EXTINF:1,\n2.ts\n#EXT-X-ENDLIST\n`
+        : segment(path),
+    async (url, ports, asked) => {
+      const heard = await hear((await openSource(ports, `${url}/list.m3u8`, OPTIONS)).input);
+      assertEquals(heard.map((one) => "lost" in one ? one.lost : one.data.length), [
+        SEGMENTS[0]!.length,
+        "segment 1 is missing at the source, which says so",
+        SEGMENTS[2]!.length,
+      ]);
+      assertEquals(asked.includes("/1.ts"), false);
+    },
+  ));
+
 test("an HLS source reads byte ranges, also from a server that has none", () =>
   serving((path) => {
     const cut = SEGMENTS[0]!.length;
