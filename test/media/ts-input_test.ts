@@ -156,12 +156,26 @@ test("hls plan of a small file is exact, also where the clock wraps", async () =
   }
 });
 
+const NONE = new Uint8Array();
+
+test("trackOf() takes type 0x86 for the DTS of a disc, and for the SCTE-35 data of a broadcast", () => {
+  const disc = Uint8Array.from([5, 4, ...new TextEncoder().encode("HDMV")]);
+  const broadcast = Uint8Array.from([5, 4, ...new TextEncoder().encode("CUEI")]);
+  const kinds = [disc, broadcast, NONE].map((of) =>
+    trackOf({ pid: 5, streamType: 0x86, descriptors: NONE }, of, true).kind
+  );
+  assertEquals(kinds, ["audio", "other", "other"]);
+});
+
 test("trackOf() reads DVB descriptors of private data", () => {
   const descriptors = new Uint8Array([0x6a, 0, 0x0a, 4, 100, 101, 117, 0]);
-  const track = trackOf({ pid: 5, streamType: 0x06, descriptors }, true);
+  const track = trackOf({ pid: 5, streamType: 0x06, descriptors }, NONE, true);
   assertEquals([track.codec, track.kind, track.language], ["ac3", "audio", "deu"]);
-  assertEquals(trackOf({ pid: 5, streamType: 0x06, descriptors: new Uint8Array([0x59, 0]) }, true).kind, "subtitle");
-  assertEquals(trackOf({ pid: 5, streamType: 0x15, descriptors: new Uint8Array(0) }, true).codec, "other");
+  assertEquals(
+    trackOf({ pid: 5, streamType: 0x06, descriptors: new Uint8Array([0x59, 0]) }, NONE, true).kind,
+    "subtitle",
+  );
+  assertEquals(trackOf({ pid: 5, streamType: 0x15, descriptors: NONE }, NONE, true).codec, "other");
 });
 
 test("openTransportStream() reads only the first 64 KiB, since MPEG TS needs no plan", async () => {

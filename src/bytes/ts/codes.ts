@@ -25,6 +25,7 @@ export const STREAM_TYPE = {
   /** E-AC-3 of discs; broadcasts use 0x87. */
   eac3Disc: 0x84,
   dtsHd: 0x85,
+  /** On discs; broadcasts have SCTE-35 under this number. */
   dtsHdMaster: 0x86,
   eac3: 0x87,
   /** Subtitles of discs: pictures and text. */

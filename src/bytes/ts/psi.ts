@@ -65,12 +65,18 @@ export function sectionPackets(section: Uint8Array, pid: number): Uint8Array {
   return out;
 }
 
+/** True for a section that holds now; one with current_next_indicator 0 announces what will hold later (2.4.4.5). */
+function isCurrent(section: Uint8Array): boolean {
+  const hasIndicator = (section[1]! & 0x80) !== 0;
+  return !hasIndicator || (section[5]! & 1) !== 0;
+}
+
 /** Assembles the sections of one PID from the payloads of its packets. */
 export class SectionAssembler {
   #buffer: Uint8Array | null = null;
   #filled = 0;
 
-  /** Takes a packet's payload; returns the sections that it completes, those with a correct CRC. */
+  /** Takes a packet's payload; returns the sections that it completes, those that hold now and have a correct CRC. */
   push(payload: Uint8Array, startsUnit: boolean): Uint8Array[] {
     const sections: Uint8Array[] = [];
     let rest = payload;
@@ -107,7 +113,7 @@ export class SectionAssembler {
       if (this.#filled < 3 || this.#filled < sectionBytes(buffer, 0)) continue;
       const section = buffer.subarray(0, this.#filled);
       this.#buffer = null;
-      if (section.length >= 12 && crc32Mpeg(section) === 0) sections.push(section);
+      if (section.length >= 12 && crc32Mpeg(section) === 0 && isCurrent(section)) sections.push(section);
     }
   }
 }

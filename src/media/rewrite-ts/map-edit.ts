@@ -34,9 +34,9 @@ const CODEC_TAGS: ReadonlySet<number> = new Set([
 ]);
 
 /** Audio in the order of the wish; all else stays in its place. Stable. */
-function inWishedOrder(streams: readonly MapStream[], preferred: readonly string[]): MapStream[] {
+function inWishedOrder({ streams, descriptors }: ProgramMap, preferred: readonly string[]): MapStream[] {
   const rank = ({ language }: Track) => languageRank(language, preferred);
-  const tracks = new Map(streams.map((stream) => [stream, trackOf(stream, false)]));
+  const tracks = new Map(streams.map((stream) => [stream, trackOf(stream, descriptors, false)]));
   const audios = streams.filter((stream) => tracks.get(stream)!.kind === "audio");
   const sorted = [...audios].sort((a, b) => rank(tracks.get(a)!) - rank(tracks.get(b)!));
   return streams.map((stream) => tracks.get(stream)!.kind === "audio" ? sorted.shift()! : stream);
@@ -55,7 +55,7 @@ function asAac(stream: MapStream): MapStream {
 
 /** `map` changed by `edit`; each stream takes as many bytes as before. */
 export function editMap(map: ProgramMap, edit: MapEdit): ProgramMap {
-  const streams = inWishedOrder(map.streams, edit.preferred)
+  const streams = inWishedOrder(map, edit.preferred)
     .map((stream) => edit.aacPids.has(stream.pid) ? asAac(stream) : stream);
   return { ...map, streams };
 }

@@ -1,6 +1,7 @@
 /** The HLS segments of a broadcast: cut at random access points as they come, numbered once and for all. */
 import { hasPayload, payloadOf, readPesHeader, startsUnit } from "../../bytes/ts/packet.ts";
 import { isBefore, stepBetween } from "../../bytes/ts/stamps.ts";
+import type { Track } from "../../media/types.ts";
 import { type ChosenProgram, outputTracks } from "../../media/index/ts/programs.ts";
 import type { LivePoint, ScanListener } from "./live-scan.ts";
 
@@ -24,6 +25,8 @@ const LEAST_TAIL_MS = 500;
 const MAX_SEGMENTS = 5000;
 /** How much the sound of a segment that continues nothing may begin before its pictures, 90 kHz: half a long PES. */
 const MAX_LEAD_90K = 13_500;
+/** A stream that a map names and that has not begun after this long, ms, is left out of segments until it does. */
+const ABSENT_AFTER_MS = 3000;
 /** A picture's duration when the stream does not state it, 90 kHz. */
 const PICTURE_90K = 3600;
 
@@ -47,6 +50,8 @@ export interface LiveSegment {
    */
   readonly leastPts90k: number | null;
   readonly program: ChosenProgram;
+  /** PIDs of streams that the program names but that never came: players would wait for them. */
+  readonly absentPids: ReadonlySet<number>;
 }
 
 /** What `LiveCuts` needs. */
@@ -97,8 +102,13 @@ export class LiveCuts implements ScanListener {
   #mediaMs: number | null = null;
   /** Packets so far. */
   #seen = 0;
-  /** PIDs of which units ever began. */
+  /** PIDs of which units began since the segment before the last. */
   readonly #known = new Set<number>();
+  /** PIDs of which units ever began. */
+  readonly #ever = new Set<number>();
+  /** Capture time of the first point, Unix ms. */
+  #firstMs: number | null = null;
+  #lastAbsent = "";
   /** Missing bytes of the unit under way, by PID; null: it ends where the next begins. */
   readonly #left = new Map<number, number | null>();
 
@@ -173,6 +183,7 @@ export class LiveCuts implements ScanListener {
         if (!isBefore(header.pts90k, open.leastPts90k)) open.inTime.add(pid);
       }
       this.#known.add(pid);
+      this.#ever.add(pid);
       this.#left.set(pid, header.totalBytes);
     }
     const left = this.#left.get(pid);
@@ -188,13 +199,14 @@ export class LiveCuts implements ScanListener {
     this.#parts.onPoint(point);
     const open = this.#open;
     const startMs = this.#parts.timeOf(point.packet);
+    this.#firstMs ??= startMs;
     if (open !== null) {
       const ms = this.#lengthMs(open, point.pts90k, startMs);
       if (ms < (this.#cut < FIRST_SEGMENTS ? FIRST_SEGMENT_MS : LIVE_SEGMENT_MS * CUT_SHARE)) return;
       this.#close(open, point.packet, point.pts90k);
     }
     const discontinuity = this.#nextIsDiscontinuity ||
-      (this.#lastProgram !== null && this.#lastProgram !== point.program);
+      (this.#lastProgram !== null && this.#lastProgram.map !== point.program.map);
     this.#nextIsDiscontinuity = false;
     this.#lastProgram = point.program;
     // Dates follow the media clock, which does not jitter, as long as the two agree to a second.
@@ -225,8 +237,14 @@ export class LiveCuts implements ScanListener {
     this.#publish();
     const durationMs = this.#lengthMs(open, endPts90k, this.#parts.timeOf(endPacket));
     this.#mediaMs = open.startMs + durationMs;
-    const { point, startMs, discontinuity } = open;
+    const { point, startMs } = open;
     const { program } = point;
+    const isEarly = this.#parts.timeOf(endPacket) - this.#firstMs! < ABSENT_AFTER_MS;
+    const isLate = ({ id, kind }: Track) => !this.#ever.has(id) && (kind === "video" || !isEarly);
+    const absent = otherTracks(program).filter(isLate).map(({ id }) => id);
+    // Players set up their decoders again where the streams of a segment change.
+    const discontinuity = open.discontinuity || (this.#cut > 0 && this.#lastAbsent !== absent.join());
+    this.#lastAbsent = absent.join();
     this.#cut++;
     this.#nextNumber ??= Math.max(this.#parts.leastNumber, Math.floor((startMs - NUMBERS_FROM_MS) / 1000));
     const segment = {
@@ -238,11 +256,12 @@ export class LiveCuts implements ScanListener {
       discontinuity,
       leastPts90k: this.#hasAll(program, open.inTime) ? open.leastPts90k : null,
       program,
+      absentPids: new Set(absent),
     };
-    const others = otherPids(program);
+    // A stream of which no unit began has nothing to wait for, and in what follows it may be missing.
+    for (const pid of this.#known) if (!open.begun.has(pid)) this.#known.delete(pid);
+    const others = otherPids(program).filter((pid) => open.begun.has(pid));
     this.#closing = { segment, unfinished: new Set(others.filter((pid) => this.#left.get(pid) !== 0)) };
-    // A stream that never began has nothing to wait for.
-    for (const pid of others) if (!this.#left.has(pid)) this.#closing.unfinished.delete(pid);
     if (this.#closing.unfinished.size === 0) this.#publish();
   }
 
@@ -255,7 +274,11 @@ export class LiveCuts implements ScanListener {
   }
 }
 
-/** PIDs of the streams in segments besides the one by which they are cut. */
+/** The streams in segments besides the one by which they are cut. */
+function otherTracks(program: ChosenProgram): Track[] {
+  return outputTracks(program, null).filter(({ id }) => id !== program.main.id);
+}
+
 function otherPids(program: ChosenProgram): number[] {
-  return outputTracks(program, null).map((track) => track.id).filter((pid) => pid !== program.main.id);
+  return otherTracks(program).map(({ id }) => id);
 }

@@ -43,6 +43,8 @@ export class LiveScan {
   readonly #listener: ScanListener;
   readonly #watch = new TsWatch();
   #count = 0;
+  /** PID of the stream that leads, as of the last packet. */
+  #mainPid = -1;
   /** First packet of the newest access unit of the main stream in this run, which may continue; null without one. */
   unitStart: number | null = null;
   #run = 0;
@@ -50,7 +52,7 @@ export class LiveScan {
   #lastPts90k: number | null = null;
   /** Times of the newest access units, by packet: a point may be known some packets after it began. */
   #units: { packet: number; pts90k: number | null }[] = [];
-  #known: { readonly key: string; readonly program: ChosenProgram } | null = null;
+  #known: { readonly key: string; readonly map: ProgramMap; readonly program: ChosenProgram } | null = null;
 
   constructor(listener: ScanListener) {
     this.#listener = listener;
@@ -69,12 +71,21 @@ export class LiveScan {
       const news = this.#watch.push(bytes, at);
       if (unusable(bytes, at)) continue;
       const pid = pidOf(bytes, at);
+      if (this.#mainPid !== this.#watch.mainStreamPid) this.#leadChanged(number);
       const isUnit = pid === this.#watch.mainStreamPid && startsUnit(bytes, at) && hasPayload(bytes, at);
       const pts90k = isUnit ? readPesHeader(payloadOf(bytes, at))?.pts90k ?? null : null;
       if (isUnit) this.#unit(number, pts90k);
       this.#listener.packet(pid, bytes, at, number, pts90k);
       if (news.accessPoint !== null && news.accessPoint >= this.#runStart) this.#access(news.accessPoint);
     }
+  }
+
+  /** Another stream leads from `packet` on. The units of the earlier one are no longer kept whole, and nothing waits for them. */
+  #leadChanged(packet: number): void {
+    this.#mainPid = this.#watch.mainStreamPid;
+    this.#units = [];
+    this.#lastPts90k = null;
+    if (this.unitStart !== null) this.unitStart = packet;
   }
 
   #unit(packet: number, pts90k: number | null): void {
@@ -105,11 +116,15 @@ export class LiveScan {
     this.#listener.point({ packet, run: this.#run, pts90k, tables: this.#watch.tablePackets(), program });
   }
 
-  /** The same object as long as the program is the same, although its table comes ten times a second. */
+  /** The same object as long as the program and its lead are, and the same map as long as the program is. */
   #programFrom(map: ProgramMap, mapPid: number): ChosenProgram {
     const streams = map.streams.map(({ pid, streamType }) => `${pid}:${streamType}`);
     const key = [map.programNumber, map.pcrPid, mapPid, ...streams].join();
-    if (this.#known?.key !== key) this.#known = { key, program: programOf(map, mapPid, this.#watch.mainStreamPid) };
+    const mainPid = this.#watch.mainStreamPid;
+    if (this.#known?.key !== key) this.#known = { key, map, program: programOf(map, mapPid, mainPid) };
+    else if (this.#known.program.main.id !== mainPid) {
+      this.#known = { ...this.#known, program: programOf(this.#known.map, mapPid, mainPid) };
+    }
     return this.#known.program;
   }
 }

@@ -182,8 +182,8 @@ export class LiveStream {
 
   /** The bytes of a segment, beginning with PAT and PMT. Its packets must still be in the window when they are read. */
   readSegment(segment: LiveSegment, audioWish: string | null, signal: AbortSignal): AsyncIterable<Uint8Array> {
-    const { program, firstPacket, endPacket, limitPacket, leastPts90k } = segment;
-    const tracks = outputTracks(program, audioWish);
+    const { program, firstPacket, endPacket, limitPacket, leastPts90k, absentPids } = segment;
+    const tracks = outputTracks(program, audioWish).filter(({ id }) => !absentPids.has(id));
     const output = tracks.includes(program.main) ? tracks : [program.main, ...tracks];
     return readTransportSegment(
       { strideBytes: PACKET_BYTES, firstAt: 0, packetCount: limitPacket },

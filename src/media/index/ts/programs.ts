@@ -50,7 +50,7 @@ interface Search {
 function tracksOf(map: ProgramMap): Track[] {
   const seen = new Set<Track["kind"]>();
   return map.streams.map((stream) => {
-    const track = trackOf(stream, false);
+    const track = trackOf(stream, map.descriptors, false);
     const isDefault = !seen.has(track.kind);
     seen.add(track.kind);
     return { ...track, isDefault };

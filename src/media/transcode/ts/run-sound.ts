@@ -88,8 +88,9 @@ export class RunSound {
 
   constructor(parts: RunSoundParts) {
     this.#parts = parts;
-    const stream = parts.sound.map.streams.find(({ pid }) => pid === parts.sound.pid)!;
-    this.#format = elementaryFormat(aacTrack({ ...trackOf(stream, true), channels: CHANNELS }))!;
+    const { map, pid } = parts.sound;
+    const stream = map.streams.find((candidate) => candidate.pid === pid)!;
+    this.#format = elementaryFormat(aacTrack({ ...trackOf(stream, map.descriptors, true), channels: CHANNELS }))!;
   }
 
   /** Whether `stretch` lacks sound before or after the run that the run's frames need. */
