@@ -136,6 +136,7 @@ async function assemble(ground: Ground): Promise<Engine> {
       allowPrivateFetch,
       fetchBytes: async (url, { maxBytes, allowPrivate }, signal) =>
         (await guardedFetch(ports, url, { maxBytes, timeoutMs: FETCH_TIMEOUT_MS, allowPrivate }, signal)).bytes,
+      files: ports.files,
       closing: closing.signal,
       isConnected: connected,
     },

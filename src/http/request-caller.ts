@@ -22,6 +22,8 @@ export interface RequestCaller {
    * would otherwise borrow the user's place in the network.
    */
   readonly isLocal: boolean;
+  /** It is local, and no page at all: it may name transport files on this machine's disk. */
+  readonly mayReadFiles: boolean;
   /** The holder whose share of calls, bodies and memory it uses: all other sites' pages on one machine share one. */
   readonly holder: Holder;
   /** Identifies the request in the log. */
@@ -55,6 +57,7 @@ export function requestCaller(
     ownUrl,
     page,
     isLocal: isHere && !isForeign,
+    mayReadFiles: isHere && !isForeign && !request.headers.has("origin"),
     holder: isForeign ? { kind: "page", name } : isHere ? OWN : { kind: "other", name },
     requestId,
   };

@@ -1,6 +1,7 @@
 /** `/engine/getstream` and `/engine/manifest.m3u8`: section 4.1 of the HTTP API. */
 import type { Hono } from "hono";
 import { MAX_TRANSPORT_FILE_BYTES } from "../content/resolve.ts";
+import { withLocalFile } from "../content/local-file.ts";
 import { selectStream, type StreamSelector } from "../content/selector.ts";
 import { MillraceError } from "../errors.ts";
 import type { AnySession } from "../playback/sessions.ts";
@@ -54,9 +55,10 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
       }
       return startedResponse(c, prefix, params, started.session);
     }
-    const selector = c.req.method === "POST" ? await postedSelector(c, parts, params, hold) : selectorOf(params);
+    const named = c.req.method === "POST" ? await postedSelector(c, parts, params, hold) : selectorOf(params);
     // A signed address was chosen by the user.
-    const mayNamePrivate = await isSigned(parts.api.token, params.key, selector);
+    const mayNamePrivate = await isSigned(parts.api.token, params.key, named);
+    const selector = await withLocalFile(parts.api.files, named, c.get("caller").mayReadFiles);
     const session = await parts.sessions.start(
       startRequest(c, parts, params, { selector, output, mayNamePrivate, signal }),
     );

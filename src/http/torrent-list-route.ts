@@ -1,6 +1,7 @@
 /** `/engine/playlist.m3u` with a stream: the files of one torrent as a list. Our addition. */
 import { looksPlayable } from "../content/file-choice.ts";
 import type { MediaFiles } from "../content/media-files.ts";
+import { withLocalFile } from "../content/local-file.ts";
 import { selectStream, type StreamSelector } from "../content/selector.ts";
 import { MillraceError } from "../errors.ts";
 import { torrentM3u } from "../playlist/torrent-list.ts";
@@ -33,9 +34,9 @@ export async function torrentList(
   const selector = selectStream({ ...params, content_id: params.content_id ?? params.id });
   const leave = parts.admission.enter(c.get("caller").holder);
   try {
-    const isLocal = c.get("caller").isLocal;
+    const { isLocal, mayReadFiles } = c.get("caller");
     const found = await parts.api.media.find(
-      selector,
+      await withLocalFile(parts.api.files, selector, mayReadFiles),
       { expandWrapper: false, createWrappers: false, analyze: false },
       {
         callerIsLocal: await isSigned(parts.api.token, params.key, selector) || isLocal,

@@ -1,8 +1,8 @@
 /** One engine seeds, another plays over HTTP: the whole chain on one machine, using only this project. */
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch, assertNotEquals, assertStringIncludes } from "@std/assert";
-import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
+import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
 
 let seeder: SeededFiles;
 let served: ServedEngine;
@@ -181,6 +181,24 @@ test("the transport file may be POSTed as the body", async () => {
     body: seeder.transportFile as Uint8Array<ArrayBuffer>,
   });
   assertEquals((await response.json()).response.infohash, seeder.metainfo.infohashHex);
+});
+
+test("a transport file on the disk plays by file://, for programs on this machine alone", async () => {
+  const { path, remove } = await temporaryDirectory();
+  try {
+    await writeFile(`${path}/My film.torrent`, seeder.transportFile);
+    // As launchers send it: the path as it is.
+    const url = `file://${path}/My film.torrent`;
+    const start = `${served.url}/tv/getstream?${new URLSearchParams({ format: "json", pid: "disk", url })}`;
+    assertEquals((await (await fetch(start)).json()).response.infohash, seeder.metainfo.infohashHex);
+    const files = `${served.url}/server/api?${new URLSearchParams({ method: "get_media_files", url })}`;
+    assertEquals((await (await fetch(files)).json()).result.name, "pack");
+    const headers = { origin: served.url };
+    assertMatch((await (await fetch(start, { headers })).json()).error, /^file:\/\/ addresses are for programs/);
+    assertEquals((await (await fetch(files, { headers })).json()).error.code, 4);
+  } finally {
+    await remove();
+  }
 });
 
 test("a stream played before starts from its infohash or its content id only", async () => {

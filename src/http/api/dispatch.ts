@@ -89,6 +89,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
       clientHost: caller.clientHost,
       ownUrl: caller.ownUrl,
       callerIsLocal: caller.isLocal,
+      mayReadFiles: caller.mayReadFiles,
       mayFetchPrivate: caller.isLocal || parts.allowPrivateFetch,
       holder: caller.holder,
       upload,

@@ -20,6 +20,8 @@ export interface ApiCall {
    * page would otherwise borrow the user's place in the network.
    */
   readonly callerIsLocal: boolean;
+  /** As in `RequestCaller`. */
+  readonly mayReadFiles: boolean;
   /** Whether it may name private addresses: it is local, or the user lets everybody. */
   readonly mayFetchPrivate: boolean;
   /** The caller whose share of sessions the call uses. */

@@ -18,7 +18,7 @@ import type { Sessions } from "../../playback/sessions.ts";
 import type { CastReceiver } from "../../players/engines/cast-receiver.ts";
 import type { CastSenders } from "../../players/engines/cast-senders.ts";
 import type { Players } from "../../players/players.ts";
-import type { Clock, Logger, RuntimeFacts } from "../../ports.ts";
+import type { Clock, FilePort, Logger, RuntimeFacts } from "../../ports.ts";
 import type { LiveMetainfo } from "../../metainfo/live.ts";
 import type { AccessPolicy } from "../address.ts";
 import type { SentSessions } from "../sent-sessions.ts";
@@ -134,6 +134,8 @@ export interface ApiParts {
     limits: { readonly maxBytes: number; readonly allowPrivate: boolean },
     signal: AbortSignal,
   ) => Promise<Uint8Array>;
+  /** The disk, for transport files that callers on this machine name. */
+  readonly files: Pick<FilePort, "info" | "readFile">;
   readonly runtime: RuntimeFacts;
   readonly clock: Clock;
   readonly log: Logger;

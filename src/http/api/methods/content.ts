@@ -1,6 +1,7 @@
 /** What a torrent holds and by which ids it is known: "Content" of section 4.4. */
 import * as z from "zod";
 import { MAX_TRANSPORT_FILE_BYTES } from "../../../content/resolve.ts";
+import { withLocalFile } from "../../../content/local-file.ts";
 import { selectStream, type StreamSelector } from "../../../content/selector.ts";
 import { MillraceError } from "../../../errors.ts";
 import { selectorOf } from "../../../playlist/export.ts";
@@ -61,7 +62,10 @@ export const CONTENT_METHODS: readonly Method[] = [
     }),
     result: MEDIA_FILES,
     async handle(params, call) {
-      const selector = params.file === undefined ? selectStream(params) : await postedFile(params.file);
+      const { files } = call.parts;
+      const selector = params.file === undefined
+        ? await withLocalFile(files, selectStream(params), call.mayReadFiles)
+        : await postedFile(params.file);
       const found = await call.parts.media.find(selector, {
         expandWrapper: params.expand_wrapper,
         createWrappers: params.create_wrappers,
@@ -96,8 +100,11 @@ export const CONTENT_METHODS: readonly Method[] = [
     }),
     result: z.object({ content_id: HEX_40 }),
     async handle({ playlist_item_id: id, ...params }, call) {
-      const { media, playlist } = call.parts;
-      if (id === undefined) return { content_id: await media.contentId(selectStream(params), call) };
+      const { media, playlist, files } = call.parts;
+      if (id === undefined) {
+        const selector = await withLocalFile(files, selectStream(params), call.mayReadFiles);
+        return { content_id: await media.contentId(selector, call) };
+      }
       const item = await playlist.get(id);
       if (item.content_id !== null) return { content_id: item.content_id };
       const named = selectorOf(item.transport_type === "bt" ? item : { ...item, url: null });

@@ -1,5 +1,6 @@
 /** "Players" of section 4.4, and, our additions, control of a player afterwards. */
 import * as z from "zod";
+import { withLocalFile } from "../../../content/local-file.ts";
 import { selectStream } from "../../../content/selector.ts";
 import { startForPlayer } from "../../player-stream.ts";
 import { API_CODES, ApiError } from "../codes.ts";
@@ -42,7 +43,7 @@ export const PLAYER_METHODS: readonly Method[] = [
     OK,
     async ({ player_id: playerId, _idx: fileIndex, ...named }, call) => {
       // Refuses a request that names no stream before it asks any player.
-      const selector = selectStream(named);
+      const selector = await withLocalFile(call.parts.files, selectStream(named), call.mayReadFiles);
       await call.parts.players.open(
         playerId,
         callerOf(call),
