@@ -39,7 +39,7 @@ export function openKeptContent({ ports: { files, log }, stateDir, closing }: Gr
 
 /** Makes the parts that find content; nothing of them has to be closed. */
 export function createContent(
-  { ports, options, startTimeoutMs: timeoutMs }: Ground,
+  { ports, options, startTimeoutMs: timeoutMs, closing }: Ground,
   { transportCache: cache, wrappers }: KeptContent,
   { discovery, manager, broadcasts }: SwarmParts,
   store: Store,
@@ -63,7 +63,10 @@ export function createContent(
   const reach = { allowPrivateFetch, isFromPublic: (address: string) => isFromPublic(store, address) };
   const magnetOf = (infohash: string) => libraryMagnet(store, infohash);
   const resolver = createResolver({ ports, discovery, cache, wrappers, ...reach, magnetOf, metadataOf });
-  const content = createMetainfoFinder({ resolver, cache, clock: ports.clock, metadataOf, timeoutMs });
+  const content = createMetainfoFinder({
+    ...{ resolver, cache, clock: ports.clock, metadataOf, timeoutMs },
+    closing: closing.signal,
+  });
   const analyzer = createAnalyzer({
     ports,
     content,

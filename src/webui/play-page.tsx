@@ -2,13 +2,21 @@
 /** From what was pasted or dropped to a player: analysed, files listed, played. */
 import { useEffect, useState } from "hono/jsx/dom";
 import { CastPage } from "./cast-page.tsx";
-import { type Analysis, call, callPublic, type MediaFile, type MediaFiles, type OtherPlayer } from "./engine.ts";
+import {
+  type Analysis,
+  call,
+  callPublic,
+  EngineError,
+  type MediaFile,
+  type MediaFiles,
+  type OtherPlayer,
+} from "./engine.ts";
 import { Heading } from "./heading.tsx";
 import { Looking } from "./looking.tsx";
 import { infohashOf, isId, nameOf, offeredFiles, playHash, type Stream } from "./naming.ts";
 import { goBack, replaceAddress, rewriteAddress, scrollOfEntry } from "./navigation.ts";
 import { Player } from "./player.tsx";
-import { bytesText, failureText, text } from "./texts.ts";
+import { bytesText, failureText, text, UNTOLD } from "./texts.ts";
 
 /** Properties of `PlayPage`. */
 export interface PlayPageProps {
@@ -211,8 +219,18 @@ async function openNamed(named: NonNullable<ReturnType<typeof nameOf>>): Promise
   return analysis.content_type === "playlist" ? { step: "list", url } : { step: "elsewhere", url, message: "" };
 }
 
+/** Answers of the engine that a search goes on; each takes 8 s, and a search a minute. */
+const MAX_ASKED = 20;
+
 async function openStream(stream: Stream): Promise<Shown> {
-  return filesOf(await callPublic<MediaFiles>("get_media_files", stream), stream);
+  for (let asked = 1;; asked++) {
+    try {
+      return filesOf(await callPublic<MediaFiles>("get_media_files", stream), stream);
+    } catch (error) {
+      const goesOn = error instanceof EngineError && error.code === 6 && error.message !== UNTOLD;
+      if (!goesOn || asked === MAX_ASKED) throw error;
+    }
+  }
 }
 
 async function openFile(file: File): Promise<Shown> {

@@ -30,8 +30,8 @@ export function reasonText(reason: string): string | null {
   return reason in texts ? text(reason as keyof Texts) : null;
 }
 
-/** What `get_media_files` says of a magnet whose description nobody sent. */
-const UNTOLD = "no peer sent the torrent's description in time";
+/** What `get_media_files` says of a magnet whose description nobody sent, once the search for it is over. */
+export const UNTOLD = "no peer sent the torrent's description in time";
 
 /** What the engine said of a failure, in the page's words where it has some. */
 export function failureText(message: string): string {

@@ -1,11 +1,12 @@
 /** What a torrent holds and by which ids it is known: "Content" of section 4.4. */
 import * as z from "zod";
-import { MAX_TRANSPORT_FILE_BYTES } from "../../../content/resolve.ts";
+import { deadline } from "../../../bytes/deadline.ts";
+import { MAX_TRANSPORT_FILE_BYTES, type ResolveContext } from "../../../content/resolve.ts";
 import { withLocalFile } from "../../../content/local-file.ts";
 import { selectStream, type StreamSelector } from "../../../content/selector.ts";
 import { MillraceError } from "../../../errors.ts";
 import { selectorOf } from "../../../playlist/export.ts";
-import { defineMethod, type Method } from "../method.ts";
+import { type ApiCall, defineMethod, type Method } from "../method.ts";
 import { HEX_40, ITEM_ID, SELECTORS } from "../schemas.ts";
 import { ANALYSIS, analysisJson } from "./analyze.ts";
 
@@ -30,6 +31,24 @@ function toBase64(bytes: Uint8Array): string {
   // In steps: an argument list has its limits.
   for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return btoa(text);
+}
+
+/** Time in which a method answers, ms: widespread clients give up after ten seconds. */
+const ANSWER_MS = 8000;
+
+/** Runs `find` within the patience of clients. A search among peers goes on after it, so that the next call may find it done. */
+async function inTime<T>(call: ApiCall, find: (context: ResolveContext) => Promise<T>): Promise<T> {
+  const late = deadline(
+    call.parts.clock,
+    ANSWER_MS,
+    call.signal,
+    () => new MillraceError("timeout", "nobody has answered yet; the search goes on: ask again in a moment"),
+  );
+  try {
+    return await find({ ...call, signal: late.signal });
+  } finally {
+    late.cancel();
+  }
 }
 
 async function postedFile(file: File): Promise<StreamSelector> {
@@ -66,11 +85,12 @@ export const CONTENT_METHODS: readonly Method[] = [
       const selector = params.file === undefined
         ? await withLocalFile(files, selectStream(params), call.mayReadFiles)
         : await postedFile(params.file);
-      const found = await call.parts.media.find(selector, {
+      const options = {
         expandWrapper: params.expand_wrapper,
         createWrappers: params.create_wrappers,
         analyze: params.analyze_content,
-      }, call);
+      };
+      const found = await inTime(call, (context) => call.parts.media.find(selector, options, context));
       const isFull = params.mode === "full";
       return {
         infohash: found.infohash,
@@ -103,13 +123,14 @@ export const CONTENT_METHODS: readonly Method[] = [
       const { media, playlist, files } = call.parts;
       if (id === undefined) {
         const selector = await withLocalFile(files, selectStream(params), call.mayReadFiles);
-        return { content_id: await media.contentId(selector, call) };
+        return { content_id: await inTime(call, (context) => media.contentId(selector, context)) };
       }
       const item = await playlist.get(id);
       if (item.content_id !== null) return { content_id: item.content_id };
       const named = selectorOf(item.transport_type === "bt" ? item : { ...item, url: null });
       if (named === null) throw new MillraceError("not_found", `item ${id} is no torrent`);
-      return { content_id: await media.contentId(selectStream({ [named[0]]: named[1] }), call) };
+      const selector = selectStream({ [named[0]]: named[1] });
+      return { content_id: await inTime(call, (context) => media.contentId(selector, context)) };
     },
   }),
 ];
