@@ -30,9 +30,9 @@ export async function channelSources(
   params: PlaybackParams,
   output: OutputKind,
 ): Promise<ChannelPlayback | null> {
-  const { content_id, id, infohash, url, magnet } = params;
+  const { content_id, id, infohash, url, magnet, manifest_url } = params;
   // Selectors of the API document win.
-  if (content_id || id || infohash || url || magnet) return null;
+  if (content_id || id || infohash || url || magnet || manifest_url) return null;
   const name = params.item !== undefined
     ? { item: params.item }
     : params.group !== undefined

@@ -37,7 +37,7 @@ export function addGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
  * Adds the rule for pages to the paths of playback: pages of other origins play nothing, unless the user allows them.
  */
 export function addPageGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
-  const playback = parts.prefixes.map((prefix) => `/${prefix}/*`);
+  const playback = [...parts.prefixes.map((prefix) => `/${prefix}/*`), "/hls/*"];
   for (const path of [...playback, ...parts.fronts.flatMap((front) => FRONT_PATHS[front])]) {
     app.use(path, async (c, next) => {
       const { page } = c.get("caller");

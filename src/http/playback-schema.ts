@@ -66,6 +66,7 @@ export const PLAYBACK = z.object({
   infohash: has(TEXT, "Infohash of the stream: 40 hexadecimal digits"),
   url: has(TEXT, "Address of the stream's transport file"),
   magnet: has(TEXT, "Magnet link of the stream"),
+  manifest_url: has(TEXT, "The same as url, for clients that ask /hls/manifest.m3u8").meta({ deprecated: true }),
   key: has(TEXT, "Signs the stream for players on other machines; from /engine/playlist.m3u"),
   item: has(
     INTEGER,

@@ -32,6 +32,8 @@ export function addStartRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       app.on(["GET", "POST"], `/${prefix}/${name}`, (c) => start(c, parts, prefix, output));
     }
   }
+  // A client library asks here for streams that it names by `manifest_url`.
+  app.get("/hls/manifest.m3u8", (c) => start(c, parts, parts.prefixes[0]!, "hls"));
 }
 
 async function start(c: HttpContext, parts: HttpParts, prefix: string, output: OutputKind): Promise<Response> {
@@ -119,7 +121,11 @@ function countFailure({ metrics }: HttpParts, output: OutputKind, error: unknown
 }
 
 function selectorOf(params: PlaybackParams): StreamSelector {
-  return selectStream({ ...params, content_id: params.content_id ?? params.id });
+  return selectStream({
+    ...params,
+    content_id: params.content_id ?? params.id,
+    url: params.url ?? params.manifest_url,
+  });
 }
 
 /** The body is a transport file; without one the query is read as in a GET. */

@@ -99,6 +99,15 @@ test("playlist_add_item stores every parameter, and listings have every field of
   });
 });
 
+test("playlist_add_item takes a content id as `id`, too", async () => {
+  await withPlaylist(async (call) => {
+    const { result } = await call("playlist_add_item", { title: "One", id: ID(3) });
+    assertEquals((await item(call, result)).content_id, ID(3));
+    const { result: other } = await call("playlist_add_item", { title: "Two", id: ID(3), content_id: ID(4) });
+    assertEquals((await item(call, other)).content_id, ID(4));
+  });
+});
+
 test("playlist_add_item takes addresses, transport files and logos", async () => {
   await withPlaylist(async (call) => {
     for (const [name, type] of [["hls_manifest_url", "hls"], ["dash_manifest_url", "dash"], ["video_url", "direct"]]) {

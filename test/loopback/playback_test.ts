@@ -193,6 +193,12 @@ test("a transport file on the disk plays by file://, for programs on this machin
     assertEquals((await (await fetch(start)).json()).response.infohash, seeder.metainfo.infohashHex);
     const files = `${served.url}/server/api?${new URLSearchParams({ method: "get_media_files", url })}`;
     assertEquals((await (await fetch(files)).json()).result.name, "pack");
+    const named = `${served.url}/hls/manifest.m3u8?${new URLSearchParams({ format: "json", manifest_url: url })}`;
+    assertMatch(
+      (await (await fetch(named)).json()).response.playback_url,
+      /\/engine\/m\/[0-9a-f]{40}\/[0-9a-f]{32}\.m3u8$/,
+    );
+    assertEquals((await fetch(named, { headers: { origin: "https://page.example" } })).status, 403);
     const headers = { origin: served.url };
     assertMatch((await (await fetch(start, { headers })).json()).error, /^file:\/\/ addresses are for programs/);
     assertEquals((await (await fetch(files, { headers })).json()).error.code, 4);

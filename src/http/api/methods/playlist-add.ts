@@ -27,6 +27,7 @@ export const ADD_PARAMS = z.object({
   title: SHORT_TEXT.optional().describe("Title; without it that of the content, where it is known"),
   description: z.string().max(10_000).optional().describe("Description"),
   content_id: z.string().max(100).optional().describe("Content id of the stream: 40 hexadecimal digits"),
+  id: z.string().max(100).optional().describe("The same as content_id (deprecated)"),
   infohash: z.string().max(100).optional().describe("Infohash of the stream: 40 hexadecimal digits"),
   file: z.file().max(MAX_TRANSPORT_FILE_BYTES).optional().describe("A transport file"),
   logo_file: LOGO_FILE.optional(),
@@ -72,7 +73,8 @@ export async function newItem(params: AddParams, call: ApiCall): Promise<NewItem
 }
 
 /** A transport file determines most, then ids, then addresses. With auto_search an item may wait for its content. */
-async function contentOf(params: AddParams, call: ApiCall): Promise<Content> {
+async function contentOf({ id, ...given }: AddParams, call: ApiCall): Promise<Content> {
+  const params = { ...given, content_id: given.content_id || id };
   const { content } = call.parts;
   if (params.file !== undefined || params.content_id || params.infohash) {
     const selector = params.file === undefined
