@@ -179,11 +179,15 @@ export class DiskStore implements PieceStore, UnitOwner {
 
   async #finish(): Promise<void> {
     this.#saveTimer?.cancel();
-    await this.#queue.idle();
-    await this.#save();
-    for (const entry of [...this.#memory.values()]) this.#shared.window.remove(entry);
-    await this.medium.close();
-    this.#options.onClosed();
+    try {
+      await this.#queue.idle();
+      await this.#save();
+      for (const entry of [...this.#memory.values()]) this.#shared.window.remove(entry);
+      await this.medium.close();
+    } finally {
+      // Whatever failed: otherwise the torrent could not be opened until the engine starts again.
+      this.#options.onClosed();
+    }
   }
 
   #isPiece(piece: number): boolean {

@@ -111,7 +111,9 @@ export class LeasedSwarms {
     this.#entries.delete(infohashHex);
     entry.linger?.cancel();
     entry.left();
-    const job = swarm.close(reason).finally(() => {
+    // Others of that infohash may be closing, too: it was joined and left again while they were.
+    const before = this.#closing.get(infohashHex);
+    const job = Promise.all([before, swarm.close(reason)]).then(() => {}).finally(() => {
       if (this.#closing.get(infohashHex) === job) this.#closing.delete(infohashHex);
     });
     this.#closing.set(infohashHex, job);
@@ -119,7 +121,7 @@ export class LeasedSwarms {
     return job;
   }
 
-  /** Resolves when the swarm of that infohash that was left last is closed; at once when none is closing. */
+  /** Resolves when the swarms of that infohash that were left are closed; at once when none is closing. */
   async closed(infohashHex: string): Promise<void> {
     await this.#closing.get(infohashHex);
   }

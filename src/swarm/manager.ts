@@ -1,4 +1,5 @@
 /** What all swarms of an engine share: one listener, one set of limits, one table of leases. */
+import { deadline, withSignal } from "../bytes/deadline.ts";
 import { Surroundings } from "../discovery/nearness.ts";
 import { refuseAll } from "../discovery/redirects.ts";
 import type { Discovery } from "../discovery/types.ts";
@@ -36,6 +37,8 @@ const DEFAULT_MAX_PEERS = 200;
 
 /** `close` resolves within this, ms. */
 const CLOSE_TIMEOUT_MS = 2_500;
+/** A torrent that is joined again waits this long until its old store is closed, ms: a disk that hangs must not hold it forever. */
+const REOPEN_TIMEOUT_MS = 30_000;
 
 /** Options of `createSwarmManager`. */
 export interface SwarmManagerOptions {
@@ -292,7 +295,8 @@ export class TorrentSwarmManager implements SwarmManager {
   #orderedCache(cache: PieceCache): PieceCache {
     return {
       open: async (layout) => {
-        await this.swarms.closed(layout.infohashHex);
+        const late = deadline(this.#ports.clock, REOPEN_TIMEOUT_MS, undefined, stillClosing);
+        await withSignal(this.swarms.closed(layout.infohashHex), late.signal).finally(() => late.cancel());
         return await cache.open(layout);
       },
       get usedBytes() {
@@ -305,4 +309,8 @@ export class TorrentSwarmManager implements SwarmManager {
       close: () => cache.close(),
     };
   }
+}
+
+function stillClosing(): MillraceError {
+  return new MillraceError("too_busy", "this torrent is still being closed after its last use: try again in a minute");
 }

@@ -53,6 +53,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   readonly #transportSources: TransportSources;
   readonly #discovery: Announcing;
   #store: PieceStore | null = null;
+  #opening: Promise<void> = Promise.resolve();
   readonly #webSeeds: WebSeeds;
   /** What the magnets named. */
   readonly named = new MagnetFacts();
@@ -257,7 +258,8 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.uploads?.clear();
     const log = (error: unknown) =>
       this.#context.ports.log.log("warn", "leaving a swarm failed", { infohash: this.infohashHex, error });
-    await Promise.all([this.#store?.close().catch(log), discovery.catch(log)]);
+    // The next swarm of this torrent opens the same store, so one that is still being opened counts.
+    await Promise.all([this.#opening.then(() => this.#store?.close()).catch(log), discovery.catch(log)]);
   }
 
   async learnMetadata(session: PeerSession, bytes: Uint8Array): Promise<void> {
@@ -289,15 +291,13 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.#description = metainfo;
     this.fetcher.close();
     if (metainfo.isPrivate) this.#discovery.setPrivate();
-    void this.#openStore(metainfo);
+    this.#opening = this.#openStore(metainfo);
   }
 
   async #openStore(metainfo: Metainfo): Promise<void> {
     try {
-      const store = await this.#context.cache.open(metainfo);
-      if (this.#closing !== null) return await store.close();
-      this.#store = store;
-      this.#start(metainfo, store);
+      this.#store = await this.#context.cache.open(metainfo);
+      if (this.#closing === null) this.#start(metainfo, this.#store);
     } catch (error) {
       this.#trouble = error instanceof Error ? error.message : String(error);
       this.#started.reject(error instanceof Error ? error : new MillraceError("io", this.#trouble));
