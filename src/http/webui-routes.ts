@@ -13,7 +13,7 @@ import type { HttpContext, HttpEnv } from "./context.ts";
 
 /**
  * What the page may load: files and responses of this engine, pictures from anywhere (logos of channels), the blob:
- * addresses of Media Source Extensions. No inline script or style, no frame around it.
+ * addresses of Media Source Extensions, and the empty data: address of hls.js's subtitle tracks. No inline script or style, no frame around it.
  */
 const POLICY = [
   "default-src 'none'",
@@ -21,7 +21,7 @@ const POLICY = [
   "style-src 'self'",
   "connect-src 'self'",
   "img-src 'self' data: http: https:",
-  "media-src 'self' blob:",
+  "media-src 'self' blob: data:",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",

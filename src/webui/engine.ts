@@ -238,9 +238,12 @@ export async function startPlayback(stream: Record<string, string>): Promise<Sta
   return answer.response;
 }
 
-/** Session info; `over` when there is no such session, `gone` when the engine does not respond. */
-export async function readStat(statUrl: string): Promise<Stat | "over" | "gone"> {
-  const response = await fetch(`${statUrl}?skip_player_activity=1&detail=1`).catch(() => null);
+/**
+ * Session info; `over` when there is no such session, `gone` when the engine does not respond. `isWatched`: somebody is
+ * there, so the session goes on even where nothing of it is read.
+ */
+export async function readStat(statUrl: string, isWatched: boolean): Promise<Stat | "over" | "gone"> {
+  const response = await fetch(`${statUrl}?detail=1${isWatched ? "" : "&skip_player_activity=1"}`).catch(() => null);
   const answer = await response?.json().catch(() => null) as { response: Stat | null } | null | undefined;
   return answer ? answer.response ?? "over" : "gone";
 }
@@ -248,6 +251,11 @@ export async function readStat(statUrl: string): Promise<Stat | "over" | "gone">
 /** Ends a session; a page that is being left can still send this. */
 export function stopPlayback({ command_url }: Started): void {
   void fetch(`${command_url}?method=stop`, { keepalive: true }).catch(() => {});
+}
+
+/** Has the session end after so long without anything being read or asked, s. */
+export function keepSession({ command_url }: Started, seconds: number): void {
+  void fetch(`${command_url}?method=set_player_activity_timeout&timeout=${seconds}`).catch(() => {});
 }
 
 /** What `get_settings` returns. Bytes, and bytes per second. */

@@ -3,18 +3,20 @@
 /** Steps of the arrow keys and of the system's seek buttons, s. */
 const SEEK_STEP_S = 10;
 
-/** Handles the keys of a page that plays `video`; returns how to stop that. Keys of buttons and fields stay theirs. */
-export function listenToKeys(video: () => HTMLVideoElement | null): () => void {
+/**
+ * Handles the keys of a page that plays `video`; returns how to stop that. Keys of buttons and fields stay theirs. `fill`
+ * begins and ends full screen.
+ */
+export function listenToKeys(video: () => HTMLVideoElement | null, fill: () => void): () => void {
   const pressed = (event: KeyboardEvent) => {
     const element = video();
     if (element === null || event.ctrlKey || event.metaKey || event.altKey) return;
     if ((event.target as HTMLElement).closest("button, a, input, select, summary, .button")) return;
-    if (event.key === " " || event.key === "k") element.paused ? void element.play() : element.pause();
+    if ([" ", "k", "Enter"].includes(event.key)) element.paused ? void element.play() : element.pause();
     else if (event.key === "ArrowLeft") element.currentTime -= SEEK_STEP_S;
     else if (event.key === "ArrowRight") element.currentTime += SEEK_STEP_S;
-    else if (event.key === "f") {
-      void (document.fullscreenElement ? document.exitFullscreen() : element.requestFullscreen());
-    } else if (event.key === "m") element.muted = !element.muted;
+    else if (event.key === "f") fill();
+    else if (event.key === "m") element.muted = !element.muted;
     else return;
     event.preventDefault();
   };

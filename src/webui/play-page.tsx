@@ -95,7 +95,7 @@ export function PlayPage({ query, chosen, atS, file, failed }: PlayPageProps) {
     const hashOf = (place: number) => playHash(query, files[place]?.index ?? LIVE_FILE);
     return (
       <Player
-        key={`${media.infohash}/${current?.index ?? "live"}`}
+        key={media.infohash}
         title={title}
         stream={current === undefined ? stream : { ...stream, _idx: String(current.index) }}
         infohash={media.infohash}

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "hono/jsx/dom";
 import { canDecode, codecNames, missingCodecs } from "./codecs.ts";
 import {
   EngineError,
+  keepSession,
   type MediaFile,
   type OtherPlayer,
   readStat,
@@ -12,6 +13,7 @@ import {
   type Stat,
   stopPlayback,
 } from "./engine.ts";
+import { CAN_FILL, toggleFullScreen, useFullScreen } from "./full-screen.ts";
 import { Heading } from "./heading.tsx";
 import { type Attached, attachHls } from "./hls.ts";
 import { randomId } from "./insecure.ts";
@@ -21,6 +23,7 @@ import type { Stream } from "./naming.ts";
 import { PeerList } from "./peer-list.tsx";
 import { PiecePicture } from "./piece-picture.tsx";
 import { type Contact, figuresText, statusOf } from "./player-status.ts";
+import { keep, kept } from "./preferences.ts";
 import { Resume } from "./resume.ts";
 import { SharePanel } from "./share-panel.tsx";
 import { failureText, text } from "./texts.ts";
@@ -51,39 +54,59 @@ const STAT_EVERY_MS = 1000;
 const LOOKS_WITHOUT = 3;
 /** Between two changes of the address by playing, s of the film. */
 const ADDRESS_EVERY_S = 5;
+/**
+ * The engine keeps a session so long that nothing of it is read or asked, s. The page asks each second, but telephones let
+ * pages sleep: while the film plays that is somebody who left, in a pause somebody who comes back.
+ */
+const PLAYING_S = 60;
+const PAUSED_S = 3600;
 
-/** The player. */
+/** One file as it is watched. */
+interface Watched {
+  readonly at: number;
+  readonly resume: Resume;
+  /** Where the picture was last, s: the next session continues there. */
+  lastS: number;
+  /** What the address says, s. */
+  addressedS: number;
+}
+
+/** The player. It stays the same from one file to the next: so do full screen, volume and speed. */
 export function Player(props: PlayerProps) {
   const { title, stream, infohash, files, at } = props;
-  const next = at + 1 < files.length ? () => props.choose(at + 1) : null;
+  const nextFile = files[at + 1];
+  const next = nextFile === undefined ? null : () => props.choose(at + 1);
   const video = useRef<HTMLVideoElement>(null);
+  const theatre = useRef<HTMLDivElement>(null);
   const [started, setStarted] = useState<Started | null>(null);
   const [stat, setStat] = useState<Stat | null>(null);
   const [contact, setContact] = useState<Contact>("ok");
   const [trouble, setTrouble] = useState("");
   const [refused, setRefused] = useState("");
   const [withAac, setWithAac] = useState(false);
-  const [language, setLanguage] = useState("");
+  const [language, setLanguage] = useState(kept("sound"));
   const [attempt, setAttempt] = useState(0);
   const [played, setPlayed] = useState<number | null>(null);
-  /** Where the picture was when the session ended: the next one continues there. */
-  const last = useRef(0);
-  /** What the address says, s. */
-  const addressed = useRef(props.fromS);
-  const resume = useRef(new Resume(infohash, stream["_idx"] ?? "0"));
+  const { isFull, isIdle } = useFullScreen();
+  const watched = useRef<Watched>(null);
+  if (watched.current?.at !== at) {
+    watched.current = { at, lastS: 0, addressedS: props.fromS, resume: new Resume(infohash, stream["_idx"] ?? "0") };
+  }
+  const file = watched.current;
 
   useEffect(() => {
     const ending = new AbortController();
     let session: Started | null = null;
     let attached: Attached | null = null;
+    const element = video.current!;
+    forget();
     const run = async () => {
-      const sound = withAac ? { transcode_audio: "1", transcode_ac3: "1", transcode_mp3: "1" } : {};
-      const position = resume.current!.find();
-      const heard = language === "" ? {} : { preferred_audio_language: language };
+      const position = file.resume.find();
       session = await startPlayback({
         ...stream,
-        ...sound,
-        ...heard,
+        ...withAac ? { transcode_audio: "1", transcode_ac3: "1", transcode_mp3: "1" } : {},
+        ...language === "" ? {} : { preferred_audio_language: language },
+        ...nextFile === undefined ? {} : { next_file_indexes: String(nextFile.index) },
         subtitles: "1",
         pid: `page-${randomId()}`,
       });
@@ -94,24 +117,24 @@ export function Player(props: PlayerProps) {
         // An engine that was started again does not know the session: the page starts another by itself.
         if (now === "over" && before === "gone") again();
       });
-      const element = video.current!;
       attached = await attachHls(element, session.playback_url, (codec) => setRefused(codecNames(codec) || "?"));
       if (ending.signal.aborted) return attached.close();
-      const from = last.current! || props.fromS || await position;
+      const from = file.lastS || props.fromS || await position;
       if (from > 0 && session.is_live === 0) element.currentTime = from;
       await element.play().catch(() => {});
     };
     run().catch((error) => {
+      if (ending.signal.aborted) return;
       setTrouble(
         error instanceof EngineError && error.message !== "" ? failureText(error.message) : text("engineGone"),
       );
     });
     const leave = () => {
-      resume.current!.tell();
+      file.resume.tell();
       if (session !== null) stopPlayback(session);
     };
-    const unlisten = listenToKeys(() => video.current);
-    const depart = joinMediaSession(video.current!, title, next);
+    const unlisten = listenToKeys(() => video.current, fill);
+    const depart = joinMediaSession(element, title, next);
     addEventListener("pagehide", leave);
     return () => {
       removeEventListener("pagehide", leave);
@@ -121,27 +144,30 @@ export function Player(props: PlayerProps) {
       attached?.close();
       leave();
     };
-  }, [withAac, language, attempt]);
+  }, [at, withAac, language, attempt]);
+  useEffect(() => {
+    const volume = Number(kept("volume"));
+    if (volume > 0 && volume <= 1) video.current!.volume = volume;
+  }, []);
 
-  const again = () => {
+  /** Of the session before. */
+  const forget = () => {
     setTrouble("");
     setRefused("");
     setContact("ok");
     setStat(null);
-    setAttempt((count) => count + 1);
   };
-  const noteAddress = () => {
-    if (started?.is_live !== 0 || Math.abs(last.current! - addressed.current!) < ADDRESS_EVERY_S) return;
-    addressed.current = last.current!;
-    props.moved(last.current!);
-  };
+  const again = () => setAttempt((count) => count + 1);
+  const fill = () => CAN_FILL ? toggleFullScreen(theatre.current!) : void video.current!.requestFullscreen?.();
   const moved = (event: Event) => {
     const { currentTime, duration } = event.target as HTMLVideoElement;
     if (!Number.isFinite(duration) || duration === 0) return;
-    last.current = currentTime;
-    noteAddress();
-    resume.current!.note(currentTime, duration);
+    file.lastS = currentTime;
+    file.resume.note(currentTime, duration);
     setPlayed(currentTime / duration);
+    if (started?.is_live !== 0 || Math.abs(currentTime - file.addressedS) < ADDRESS_EVERY_S) return;
+    file.addressedS = currentTime;
+    props.moved(currentTime);
   };
   const missing = missingCodecs(stat?.tracks ?? [], canDecode);
   const undecodable = missing.picture || (refused !== "" ? missing.sound || refused : "");
@@ -149,57 +175,78 @@ export function Player(props: PlayerProps) {
   const isWaiting = trouble === "" && undecodable === "" && (stat === null || stat.status === "prefuf");
   return (
     <section class="player">
-      <Heading words={title} />
-      <div class="screen">
-        <video
-          ref={video}
-          controls
-          playsInline
-          onTimeUpdate={moved}
-          onPause={() => resume.current!.tell()}
-          onEnded={() => next?.()}
-        />
-        {isWaiting ? <Filling percent={stat?.progress ?? 0} /> : null}
-      </div>
-      {stat === null ? <div class="channel" /> : <PiecePicture stat={stat} played={played} />}
-      {started?.is_live === 1 ? <LiveBar video={() => video.current} /> : null}
-      <p class={state.isTrouble ? "status trouble" : "status"} role="status">{state.words}</p>
-      <p class="figures">{stat === null ? "" : figuresText(stat)}</p>
-      <div class="actions">
-        <button type="button" onClick={props.back}>{text("back")}</button>
-        {contact === "over" || trouble !== ""
-          ? <button type="button" class="big" onClick={again}>{text("again")}</button>
-          : null}
-        {next === null ? null : <button type="button" onClick={next}>{text("next")}</button>}
-        {missing.sound === "" && undecodable === "" && !withAac ? null : (
-          <button
-            type="button"
-            class={missing.sound !== "" && !withAac ? "big" : ""}
-            aria-pressed={String(withAac)}
-            onClick={() => {
-              setRefused("");
-              setWithAac(!withAac);
+      <div ref={theatre} class={isIdle ? "theatre idle" : "theatre"}>
+        <Heading words={title} />
+        <div class="screen">
+          <video
+            ref={video}
+            controls
+            playsInline
+            tabIndex={0}
+            controlsList={CAN_FILL ? "nofullscreen" : undefined}
+            onTimeUpdate={moved}
+            onPause={() => {
+              file.resume.tell();
+              // Films are found again after a long pause, and more of them is here then.
+              if (started !== null) keepSession(started, PAUSED_S);
             }}
-          >
-            {text("withAac")}
-          </button>
-        )}
-        <FileMenu files={files} at={at} choose={props.choose} />
-        <SoundMenu tracks={stat?.tracks ?? []} choose={setLanguage} />
-        <SubtitleMenu video={() => video.current} />
-        {document.pictureInPictureEnabled
-          ? (
-            <button type="button" onClick={() => void video.current!.requestPictureInPicture().catch(() => {})}>
-              {text("pictureInPicture")}
+            onPlay={() => {
+              if (contact === "over") again();
+              else if (started !== null) keepSession(started, PLAYING_S);
+            }}
+            onRateChange={() => video.current!.defaultPlaybackRate = video.current!.playbackRate}
+            onVolumeChange={() => keep("volume", String(video.current!.volume))}
+            onDblClick={CAN_FILL ? fill : undefined}
+            onEnded={() => next?.()}
+          />
+          {isWaiting ? <Filling percent={stat?.progress ?? 0} /> : null}
+        </div>
+        {stat === null ? <div class="channel" /> : <PiecePicture stat={stat} played={played} />}
+        {started?.is_live === 1 ? <LiveBar video={() => video.current} /> : null}
+        <p class={state.isTrouble ? "status trouble" : "status"} role="status">{state.words}</p>
+        <p class="figures">{stat === null ? "" : figuresText(stat)}</p>
+        <div class="actions">
+          <button type="button" onClick={props.back}>{text("back")}</button>
+          {contact === "over" || trouble !== ""
+            ? <button type="button" class="big" onClick={again}>{text("again")}</button>
+            : null}
+          {next === null ? null : <button type="button" onClick={next}>{text("next")}</button>}
+          {missing.sound === "" && undecodable === "" && !withAac ? null : (
+            <button
+              type="button"
+              class={missing.sound !== "" && !withAac ? "big" : ""}
+              aria-pressed={String(withAac)}
+              onClick={() => setWithAac(!withAac)}
+            >
+              {text("withAac")}
             </button>
-          )
-          : null}
+          )}
+          <FileMenu files={files} at={at} choose={props.choose} />
+          <SoundMenu
+            tracks={stat?.tracks ?? []}
+            choose={(chosen) => {
+              keep("sound", chosen);
+              setLanguage(chosen);
+            }}
+          />
+          <SubtitleMenu video={() => video.current} />
+          {CAN_FILL
+            ? <button type="button" aria-pressed={String(isFull)} onClick={fill}>{text("fullScreen")}</button>
+            : null}
+          {document.pictureInPictureEnabled
+            ? (
+              <button type="button" onClick={() => void video.current!.requestPictureInPicture().catch(() => {})}>
+                {text("pictureInPicture")}
+              </button>
+            )
+            : null}
+        </div>
       </div>
       <SharePanel
         title={title}
         stream={stream}
         infohash={infohash}
-        at={() => started?.is_live === 0 ? last.current! : 0}
+        at={() => started?.is_live === 0 ? file.lastS : 0}
         sent={props.sent}
       />
       {stat === null ? null : <PeerList stat={stat} />}
@@ -234,7 +281,7 @@ async function watch(
     setContact(now, before);
   };
   while (!signal.aborted) {
-    const stat = await readStat(statUrl);
+    const stat = await readStat(statUrl, true);
     if (signal.aborted) return;
     if (typeof stat === "object") {
       without = 0;

@@ -103,7 +103,7 @@ export function SentPage({ stream, command, close }: SentPageProps) {
 
 /** What the browser lacks for the stream whose playlist is at `path`, by name; empty where that is not known. */
 async function lackingCodecs(path: string): Promise<string> {
-  const stat = await readStat(`${BASE}${path.replace("/m/", "/stat/").replace(/\.m3u8.*$/, "")}`);
+  const stat = await readStat(`${BASE}${path.replace("/m/", "/stat/").replace(/\.m3u8.*$/, "")}`, false);
   if (typeof stat !== "object") return "";
   const { picture, sound } = missingCodecs(stat.tracks ?? [], canDecode);
   return [picture, sound].filter((name) => name !== "").join(", ");

@@ -2,6 +2,8 @@
 /** Which sound is heard, which subtitles are shown, which file plays. */
 import { useEffect, useState } from "hono/jsx/dom";
 import type { MediaFile, Track } from "./engine.ts";
+import { Menu } from "./menu.tsx";
+import { keep, kept } from "./preferences.ts";
 import { languageText, text } from "./texts.ts";
 
 /** Properties of `SoundMenu`. */
@@ -19,14 +21,12 @@ export function SoundMenu({ tracks, choose }: SoundMenuProps) {
   ];
   if (languages.length < 2) return null;
   return (
-    <label class="menu">
-      <span>{text("sound")}</span>
-      <select onChange={(event: Event) => choose((event.target as HTMLSelectElement).value)}>
-        {languages.map((language, n) => (
-          <option key={language} value={language} selected={n === 0}>{languageText(language)}</option>
-        ))}
-      </select>
-    </label>
+    <Menu
+      label={text("sound")}
+      choices={languages.map((language) => ({ value: language, label: languageText(language) }))}
+      value={languages[0]!}
+      choose={choose}
+    />
   );
 }
 
@@ -35,37 +35,64 @@ export interface SubtitleMenuProps {
   readonly video: () => HTMLVideoElement | null;
 }
 
-/** The subtitles that the player knows, off at first; nothing where there are none. */
+/** The place of no subtitles. */
+const OFF = -1;
+
+/** The subtitles that the player knows; those of the language that was chosen last are on. Nothing where there are none. */
 export function SubtitleMenu({ video }: SubtitleMenuProps) {
-  const [names, setNames] = useState<readonly string[]>([]);
-  const [shown, setShown] = useState(-1);
+  const [tracks, setTracks] = useState<readonly TextTrack[]>([]);
+  const [shown, setShown] = useState(OFF);
   useEffect(() => {
     const { textTracks } = video()!;
     const look = () => {
-      const tracks = [...textTracks];
-      setNames(tracks.map(({ label, language }) => label || languageText(language)));
-      setShown(tracks.findIndex(({ mode }) => mode === "showing"));
+      const found = subtitlesOf(video()!);
+      setTracks(found);
+      setShown(found.findIndex(({ mode }) => mode === "showing"));
+    };
+    const added = ({ track }: TrackEvent) => {
+      if (track !== null && isSubtitle(track) && track.language !== "" && track.language === kept("subtitles")) {
+        show(video()!, track);
+      }
+      look();
     };
     look();
-    for (const event of ["addtrack", "removetrack", "change"]) textTracks.addEventListener(event, look);
+    textTracks.addEventListener("addtrack", added);
+    for (const event of ["removetrack", "change"]) textTracks.addEventListener(event, look);
     return () => {
-      for (const event of ["addtrack", "removetrack", "change"]) textTracks.removeEventListener(event, look);
+      textTracks.removeEventListener("addtrack", added);
+      for (const event of ["removetrack", "change"]) textTracks.removeEventListener(event, look);
     };
   }, []);
-  if (names.length === 0) return null;
-  const show = (chosen: number) => {
-    [...video()!.textTracks].forEach((track, n) => track.mode = n === chosen ? "showing" : "disabled");
-    setShown(chosen);
+  if (tracks.length === 0) return null;
+  const choose = (place: number) => {
+    const chosen = tracks[place];
+    show(video()!, chosen);
+    setShown(place);
+    keep("subtitles", chosen?.language ?? "");
   };
   return (
-    <label class="menu">
-      <span>{text("subtitles")}</span>
-      <select onChange={(event: Event) => show(Number((event.target as HTMLSelectElement).value))}>
-        <option value={-1} selected={shown === -1}>{text("off")}</option>
-        {names.map((name, n) => <option key={n} value={n} selected={n === shown}>{name}</option>)}
-      </select>
-    </label>
+    <Menu
+      label={text("subtitles")}
+      choices={[
+        { value: String(OFF), label: text("off") },
+        ...tracks.map(({ label, language }, n) => ({ value: String(n), label: label || languageText(language) })),
+      ]}
+      value={String(shown)}
+      choose={(value) => choose(Number(value))}
+    />
   );
+}
+
+function isSubtitle({ kind }: TextTrack): boolean {
+  return kind === "subtitles" || kind === "captions";
+}
+
+function subtitlesOf(video: HTMLVideoElement): TextTrack[] {
+  return [...video.textTracks].filter(isSubtitle);
+}
+
+function show(video: HTMLVideoElement, chosen: TextTrack | undefined): void {
+  for (const track of subtitlesOf(video)) track.mode = track === chosen ? "showing" : "disabled";
 }
 
 /** Properties of `FileMenu`. */
@@ -79,11 +106,11 @@ export interface FileMenuProps {
 export function FileMenu({ files, at, choose }: FileMenuProps) {
   if (files.length < 2) return null;
   return (
-    <label class="menu">
-      <span>{text("file")}</span>
-      <select onChange={(event: Event) => choose(Number((event.target as HTMLSelectElement).value))}>
-        {files.map(({ index, filename }, n) => <option key={index} value={n} selected={n === at}>{filename}</option>)}
-      </select>
-    </label>
+    <Menu
+      label={text("file")}
+      choices={files.map(({ filename }, n) => ({ value: String(n), label: filename }))}
+      value={String(at)}
+      choose={(value) => choose(Number(value))}
+    />
   );
 }

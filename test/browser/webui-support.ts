@@ -15,6 +15,9 @@ const AXE = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", impor
 /** Colours of the film: the page's own, from the deep water to the lamp. */
 const HUES = "c0=0x0b1f2a:c1=0x12697a:c2=0x6cc6d3:c3=0xf0a860:c4=0xa34d00";
 
+/** Drawn small and enlarged: that takes a third of the time. */
+const DRAWN = "240x136";
+
 /** Makes a film of `seconds` in `directory`, about 100 KB per second, with sound in `languages`, and returns its bytes. */
 export async function makeFilm(
   directory: string,
@@ -23,7 +26,14 @@ export async function makeFilm(
 ): Promise<Uint8Array> {
   const path = join(directory, `film-${languages.join("-")}.mp4`);
   await promisify(execFile)("ffmpeg", [
-    ...["-v", "error", "-f", "lavfi", "-i", `gradients=s=${size}:r=25:speed=0.01:n=5:${HUES}:d=${seconds}`],
+    ...[
+      "-v",
+      "error",
+      "-f",
+      "lavfi",
+      "-i",
+      `gradients=s=${DRAWN}:r=25:speed=0.01:n=5:${HUES}:d=${seconds},scale=${size}`,
+    ],
     ...languages.flatMap((_, n) => ["-f", "lavfi", "-i", `sine=frequency=${220 * (n + 1)}:duration=${seconds}`]),
     ...[
       "-map",
@@ -47,15 +57,13 @@ export async function shot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: `${SHOTS}/${name}.png` });
 }
 
-/** Serious faults that axe finds on the page now. */
+/** Faults that axe finds on the page now. */
 export async function barriers(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
   return await page.evaluate(async () => {
     // deno-lint-ignore no-explicit-any -- axe puts itself there
     const { violations } = await (globalThis as any).axe.run();
     return violations
-      // deno-lint-ignore no-explicit-any -- its results
-      .filter(({ impact }: any) => impact === "serious" || impact === "critical")
       // deno-lint-ignore no-explicit-any -- its results
       .map(({ id, nodes }: any) => `${id}: ${nodes.map((node: any) => node.html).join(" ")}`);
   });

@@ -27,6 +27,7 @@ export const EN = {
   listFile: ".m3u file",
   withAac: "Convert the sound to AAC",
   pictureInPicture: "Picture in picture",
+  fullScreen: "Full screen",
   toLive: "Go live",
   peers: "Peers: {0}",
   down: "{0}/s down",

@@ -30,6 +30,7 @@ export const ES: Texts = {
   listFile: "Archivo .m3u",
   withAac: "Convertir el sonido a AAC",
   pictureInPicture: "Imagen en imagen",
+  fullScreen: "Pantalla completa",
   toLive: "Ir al directo",
   peers: "Pares: {0}",
   down: "{0}/s de bajada",

@@ -30,6 +30,7 @@ export const RU: Texts = {
   listFile: "Файл .m3u",
   withAac: "Перекодировать звук в AAC",
   pictureInPicture: "Картинка в картинке",
+  fullScreen: "Во весь экран",
   toLive: "К прямому эфиру",
   peers: "Пиров: {0}",
   down: "Загрузка {0}/с",
