@@ -1,8 +1,6 @@
 /** Arrow keys move the focus on the page, as the remote of a TV expects. */
 
-const FOCUSABLE = "a[href], button:not([disabled]), input, select, summary, video";
-/** Fields in which the arrow keys to the sides have a meaning of their own. */
-const OWN_SIDES = "input, select, video";
+const FOCUSABLE = "a[href], button:not([disabled]), input:not([disabled]), select, summary, video, [tabindex='0']";
 
 type Box = Pick<DOMRect, "left" | "right" | "top" | "bottom">;
 
@@ -27,26 +25,60 @@ function touches(from: Box, to: Box, isHorizontal: boolean): boolean {
     : from.bottom <= to.top + 1 || to.bottom <= from.top + 1;
 }
 
-/** Begins to listen. A page that plays keeps its own keys while nothing has the focus. */
+/** Begins to listen. A page that plays keeps its own keys while nothing but the picture or a heading has the focus. */
 export function moveFocusByArrows(): void {
   addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || !event.key.startsWith("Arrow") || event.ctrlKey || event.altKey || event.metaKey) {
-      return;
-    }
+    if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
     const active = document.activeElement;
+    if (event.key === "Enter" && active instanceof HTMLSelectElement) return openSelect(active, event);
+    if (!event.key.startsWith("Arrow") || (active !== null && usesArrow(active, event.key))) return;
+    const full = document.fullscreenElement;
+    // What lies behind an open dialog or a full screen takes no focus.
+    const scope = document.querySelector("dialog[open]") ?? full ?? document;
+    const all = [...scope.querySelectorAll<HTMLElement>(FOCUSABLE)].filter(isSeen);
     const isSideways = event.key === "ArrowLeft" || event.key === "ArrowRight";
-    if (active !== null && active.matches(OWN_SIDES) && (isSideways || active.matches("select, video"))) return;
-    // What lies behind an open dialog takes no focus.
-    const scope = document.querySelector("dialog[open]") ?? document;
-    const all = [...scope.querySelectorAll<HTMLElement>(FOCUSABLE)].filter((element) => element.offsetParent !== null);
-    const isNowhere = active === null || active === document.body || active.id === "content" || active === scope;
-    const next = isNowhere
-      ? isSideways ? undefined : all.find((element) => element.closest("main") !== null)
-      : nearest(active, all, event.key);
-    if (next === undefined) return;
+    const isNowhere = active === null || active === scope || active.matches("body, main, h1, video");
+    if (isNowhere && isSideways && (active === null || document.querySelector("video") !== null)) return;
+    // In full screen everything lies over the picture.
+    const next = full !== null && isNowhere
+      ? all.find((element) => !element.matches("video"))
+      : active === null || active.matches("body, main") || active === scope
+      ? all.find((element) => element.closest("main") !== null)
+      : nearest(active, all, event.key) ?? full?.querySelector<HTMLElement>("video");
+    if (!next || next === active) return;
     next.focus();
     event.preventDefault();
   });
+}
+
+function isSeen(element: HTMLElement): boolean {
+  return element.offsetParent !== null || getComputedStyle(element).position === "fixed";
+}
+
+/** Whether the element itself does something with an arrow key. */
+function usesArrow(element: Element, key: string): boolean {
+  if (element instanceof HTMLSelectElement) return isOpen(element);
+  if (!(element instanceof HTMLInputElement) || key === "ArrowUp" || key === "ArrowDown") return false;
+  if (element.type === "range") return true;
+  // From the end of a text, and from what is no text, there is nowhere else to go.
+  const { selectionStart: from, selectionEnd: to, value } = element;
+  return from !== null && (from !== to || from !== (key === "ArrowLeft" ? 0 : value.length));
+}
+
+/** Keys belong to the list of a `select` that is open. Browsers that cannot say so keep them from the page. */
+function isOpen(element: HTMLSelectElement): boolean {
+  try {
+    return element.matches(":open");
+  } catch {
+    return false;
+  }
+}
+
+/** OK on a remote opens the list, as everywhere else. */
+function openSelect(element: HTMLSelectElement, event: KeyboardEvent): void {
+  if (isOpen(element) || !("showPicker" in element)) return;
+  element.showPicker();
+  event.preventDefault();
 }
 
 function nearest(active: Element, all: readonly HTMLElement[], key: string): HTMLElement | undefined {
