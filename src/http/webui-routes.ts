@@ -77,7 +77,9 @@ function page(c: HttpContext, name: "app" | "docs"): Response {
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="millrace-base" content="${base}">
+<meta name="millrace-base" content="${base}">${
+    // The engine gives its token to callers here; others would ask in vain.
+    c.get("caller").addressClass === "loopback" ? '\n<meta name="millrace-here" content="">' : ""}
 <meta name="referrer" content="no-referrer">
 <title>millrace</title>
 <link rel="icon" href="data:,">

@@ -127,6 +127,7 @@ function App() {
               chosen={place.file}
               atS={place.atS}
               file={dropped}
+              open={openFile}
               failed={failed}
             />
           )}

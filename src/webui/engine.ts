@@ -158,6 +158,9 @@ export interface Task {
 /** Path that the engine stands below, without a slash at the end: behind a reverse proxy not always the root. */
 export const BASE = document.querySelector<HTMLMetaElement>('meta[name="millrace-base"]')?.content ?? "";
 
+/** Whether the page is on the engine's machine, which gives it its token; elsewhere asking for that is refused. */
+export const IS_HERE = document.querySelector('meta[name="millrace-here"]') !== null;
+
 /** Where the token that the user typed is kept; one that the engine gave is asked for again at each visit. */
 const TOKEN_KEY = "millrace-token";
 
@@ -201,13 +204,10 @@ export function useToken(value: string): void {
 
 /** The engine gives its token to pages of its own on this machine; elsewhere the user types it once. */
 async function findToken(): Promise<string> {
-  try {
-    return (await callPublic<{ token: string }>("get_api_access_token")).token;
-  } catch (error) {
-    const kept = localStorage.getItem(TOKEN_KEY);
-    if (kept === null) throw new EngineError(error instanceof Error ? error.message : String(error), 4);
-    return kept;
-  }
+  if (IS_HERE) return (await callPublic<{ token: string }>("get_api_access_token")).token;
+  const kept = localStorage.getItem(TOKEN_KEY);
+  if (kept === null) throw new EngineError("", 4);
+  return kept;
 }
 
 async function send<T>(query: URLSearchParams, file?: Blob): Promise<T> {

@@ -2,7 +2,8 @@
 /** One line of the library: an item, or a channel with all its sources. */
 import { useState } from "hono/jsx/dom";
 import { type Check, checkText } from "./checks.ts";
-import { BASE, call, type Item } from "./engine.ts";
+import { call, type Item } from "./engine.ts";
+import { Logo } from "./logo.tsx";
 import { itemStream, playHash } from "./naming.ts";
 import { text } from "./texts.ts";
 
@@ -39,9 +40,7 @@ export function ItemRow({ row, checks, open, refused }: ItemRowProps) {
   const facts = [item.category ?? "", ...row.items.length > 1 ? [text("sources", row.items.length)] : []];
   return (
     <div class={item.enabled ? "item" : "item off"}>
-      {item.icons.length === 0
-        ? <span class="logo" aria-hidden="true">{title.slice(0, 1)}</span>
-        : <img class="logo" loading="lazy" alt="" src={`${BASE}/server/api?method=get_channel_icon&id=${item.id}`} />}
+      <Logo title={title} item={item} />
       <a href={addressOf(item) ?? "#/library"}>
         {title} {item.is_live === 1 ? <em>{text("live")}</em> : null}{" "}
         {item.locked ? <span aria-hidden="true">🔒</span> : null}

@@ -11,10 +11,12 @@ import {
   type MediaFiles,
   type OtherPlayer,
 } from "./engine.ts";
+import { Home } from "./home.tsx";
 import { Heading } from "./heading.tsx";
 import { Looking } from "./looking.tsx";
 import { infohashOf, isId, nameOf, offeredFiles, playHash, type Stream } from "./naming.ts";
 import { goBack, replaceAddress, rewriteAddress, scrollOfEntry } from "./navigation.ts";
+import { notePlayed } from "./recent.ts";
 import { Player } from "./player.tsx";
 import { bytesText, failureText, text, UNTOLD } from "./texts.ts";
 
@@ -27,6 +29,8 @@ export interface PlayPageProps {
   readonly atS: number;
   /** A transport file that was dropped. */
   readonly file: File | null;
+  /** Opens a transport file or a list. */
+  readonly open: (file: File) => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -51,7 +55,7 @@ interface Cast {
 const LIVE_FILE = 0;
 
 /** The room that plays. */
-export function PlayPage({ query, chosen, atS, file, failed }: PlayPageProps) {
+export function PlayPage({ query, chosen, atS, file, open, failed }: PlayPageProps) {
   const [shown, setShown] = useState<Shown>({ step: "nothing" });
   const [cast, setCast] = useState<Cast | null>(null);
   const [attempt, setAttempt] = useState(0);
@@ -70,6 +74,7 @@ export function PlayPage({ query, chosen, atS, file, failed }: PlayPageProps) {
     }).then((next) => {
       if (isOver) return;
       setShown(next);
+      if (next.step === "files" && chosen === null && query !== null) startOnly(query, next);
       // The engine keeps the transport file under its infohash: with that in the address the page can be loaded again.
       if (file !== null && next.step === "files") replaceAddress(playHash(next.media.infohash));
     });
@@ -103,9 +108,17 @@ export function PlayPage({ query, chosen, atS, file, failed }: PlayPageProps) {
         at={at}
         fromS={atS}
         choose={(place) => replaceAddress(hashOf(place))}
-        moved={(seconds) => rewriteAddress(playHash(query, current?.index ?? LIVE_FILE, seconds))}
+        moved={(seconds, durationS) => {
+          const place = current?.index ?? LIVE_FILE;
+          if (durationS > 0) rewriteAddress(playHash(query, place, seconds));
+          notePlayed({ infohash: media.infohash, query, file: place, title, atS: seconds, durationS });
+        }}
         back={() => goBack(files.length > 1 ? playHash(query) : "#/play")}
-        sent={(player) => setCast({ player, title })}
+        sent={(player) => {
+          setCast({ player, title });
+          // The way back leads to the files: here nothing plays any more.
+          replaceAddress(playHash(query));
+        }}
       />
     );
   }
@@ -118,7 +131,20 @@ export function PlayPage({ query, chosen, atS, file, failed }: PlayPageProps) {
           <input name="q" type="text" autofocus autocomplete="off" spellcheck={false} />
         </label>
         <button type="submit">{text("open")}</button>
-        <p class="hint">{text("dropHint")}</p>
+        <p class="hint">
+          <label class="button">
+            {text("chooseFileHere")}
+            <input
+              type="file"
+              accept=".torrent,.m3u,.m3u8,application/x-bittorrent,audio/x-mpegurl"
+              onChange={(event: Event) => {
+                const picked = (event.target as HTMLInputElement).files?.[0];
+                if (picked !== undefined) open(picked);
+              }}
+            />
+          </label>{" "}
+          <span>{text("dropHint")}</span>
+        </p>
       </form>
       <div class="found" aria-live="polite">
         <Found
@@ -127,8 +153,15 @@ export function PlayPage({ query, chosen, atS, file, failed }: PlayPageProps) {
           failed={failed}
         />
       </div>
+      {query === null && file === null ? <Home /> : null}
     </section>
   );
+}
+
+/** Nobody has to choose where there is one thing to play. */
+function startOnly(query: string, { media, files }: FilesShown): void {
+  if (media.type === "live") replaceAddress(playHash(query, LIVE_FILE));
+  else if (files.length === 1) replaceAddress(playHash(query, files[0]!.index));
 }
 
 /** Where the file stands among those that are offered; 0 of a broadcast, -1: nowhere. */

@@ -40,8 +40,8 @@ export interface PlayerProps {
   readonly at: number;
   /** Where the address wants it to begin, s; 0: where it was left off. */
   readonly fromS: number;
-  /** The picture stands there, s; called every few seconds. */
-  readonly moved: (seconds: number) => void;
+  /** The picture stands there, s; called every few seconds. `durationS`: 0 of a broadcast. */
+  readonly moved: (seconds: number, durationS: number) => void;
   readonly choose: (at: number) => void;
   readonly back: () => void;
   /** It plays in another player now. */
@@ -90,7 +90,7 @@ export function Player(props: PlayerProps) {
   const { isFull, isIdle } = useFullScreen();
   const watched = useRef<Watched>(null);
   if (watched.current?.at !== at) {
-    watched.current = { at, lastS: 0, addressedS: props.fromS, resume: new Resume(infohash, stream["_idx"] ?? "0") };
+    watched.current = { at, lastS: 0, addressedS: -Infinity, resume: new Resume(infohash, stream["_idx"] ?? "0") };
   }
   const file = watched.current;
 
@@ -165,9 +165,10 @@ export function Player(props: PlayerProps) {
     file.lastS = currentTime;
     file.resume.note(currentTime, duration);
     setPlayed(currentTime / duration);
-    if (started?.is_live !== 0 || Math.abs(currentTime - file.addressedS) < ADDRESS_EVERY_S) return;
+    // A film that was left off is at its beginning before it is moved there.
+    if (started === null || currentTime < 1 || Math.abs(currentTime - file.addressedS) < ADDRESS_EVERY_S) return;
     file.addressedS = currentTime;
-    props.moved(currentTime);
+    props.moved(currentTime, started.is_live === 1 ? 0 : duration);
   };
   const missing = missingCodecs(stat?.tracks ?? [], canDecode);
   const undecodable = missing.picture || (refused !== "" ? missing.sound || refused : "");

@@ -60,7 +60,7 @@ function usesArrow(element: Element, key: string): boolean {
   if (element instanceof HTMLSelectElement) return isOpen(element);
   if (!(element instanceof HTMLInputElement) || key === "ArrowUp" || key === "ArrowDown") return false;
   if (element.type === "range") return true;
-  // From the end of a text, and from what is no text, there is nowhere else to go.
+  // The caret of a text goes to its end first; other fields have none.
   const { selectionStart: from, selectionEnd: to, value } = element;
   return from !== null && (from !== to || from !== (key === "ArrowLeft" ? 0 : value.length));
 }

@@ -55,7 +55,6 @@ after(async () => {
 
 test("a film is sent to a television, paused and stopped there", async () => {
   await page.goto(`http://${PAGE_HOST}:${server.address.port}/#/play?${new URLSearchParams({ q: seeder.magnet })}`);
-  await page.click(".files li button");
   const television = page.locator("button.other:has-text('Living room')");
   await until("the television is found", async () => {
     await page.click(".play-on button[aria-expanded]");

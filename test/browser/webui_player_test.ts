@@ -82,9 +82,10 @@ async function withPage(
 
 async function play(page: Page, url: string, magnet = seeder.magnet): Promise<void> {
   await page.goto(`${url}/#/play?q=${encodeURIComponent(magnet)}`);
-  await page.waitForSelector(".files li");
+  // One file starts by itself.
+  await page.waitForSelector(".files li, video");
   await page.evaluate(() => addEventListener("play", (event) => (event.target as HTMLVideoElement).muted = true, true));
-  await page.click(".files li:first-child button");
+  if (await page.locator(".files").count() > 0) await page.click(".files li:first-child button");
 }
 
 const video = (page: Page) =>
@@ -196,7 +197,7 @@ test("the picture moves again when the network of the viewer was away", async ()
 
 test("subtitles beside the film are off, on and off again, the sound changes its language, and so does the file", async () => {
   const srt = (text: string) => new TextEncoder().encode(`1\n00:00:00,100 --> 00:00:59,000\n${text}\n`);
-  const film = await makeFilm(directory.path, 20, { languages: ["eng", "spa"], size: "320x180" });
+  const film = await makeFilm(directory.path, 60, { languages: ["eng", "spa"], size: "320x180" });
   const voyage = await seedFiles([
     { path: "Voyage 1.mp4", bytes: film },
     { path: "Voyage 1.en.srt", bytes: srt("Ahoy") },
@@ -247,7 +248,6 @@ test("a viewer goes back in time in a broadcast, and returns to its live edge", 
   try {
     await withPage({ startTimeoutMs: 20_000 }, async (page, { url }) => {
       await page.goto(`${url}/#/play?q=${encodeURIComponent(air.magnet)}`);
-      await page.click("button.big");
       await until("pictures are shown", async () => await frames(page) > 10, 60_000);
       await until("there is something to go back to", () =>
         page.evaluate(() => {

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { codecNames, missingCodecs } from "../../src/webui/codecs.ts";
 import { columnsPath, waterPath } from "../../src/webui/pieces.ts";
+import { withPlayed } from "../../src/webui/recent.ts";
 import { distance } from "../../src/webui/spatial.ts";
 
 test("waterPath() draws one step for each run of cells of one level", () => {
@@ -55,4 +56,26 @@ test("distance() prefers elements straight ahead, and ignores those behind or at
   assertEquals(distance(from, box(130, 130), "ArrowDown"), 20 + 2 * 20);
   assertEquals(distance(from, box(95, 95, 40, 40), "ArrowRight"), null);
   assertEquals(distance(from, box(110, 100), "ArrowRight"), 0);
+});
+
+test("withPlayed() keeps one entry per torrent, the newest first, and no place near the beginning or the end", () => {
+  const played = (infohash: string, atS: number) => ({
+    infohash,
+    query: "q",
+    file: 0,
+    title: "t",
+    atS,
+    durationS: 100,
+  });
+  const places = (list: readonly { infohash: string; atS: number }[]) =>
+    list.map(({ infohash, atS }) => infohash + atS);
+  const list = [played("a", 50), played("b", 60)];
+  assertEquals(places(withPlayed(list, played("b", 65.5))), ["b65", "a50"]);
+  assertEquals(places(withPlayed(list, played("c", 29))), ["c0", "a50", "b60"]);
+  assertEquals(places(withPlayed(list, played("c", 71))), ["c0", "a50", "b60"]);
+  const many = Array.from({ length: 40 }, (_, n) => n).reduce<ReturnType<typeof withPlayed>>(
+    (before, n) => withPlayed(before, played(`${n}:`, 50)),
+    [],
+  );
+  assertEquals([many.length, many[0]!.infohash], [24, "39:"]);
 });

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** The page of the API: every operation of `/openapi.json` with a form that calls this engine. */
 import { render, useEffect, useState } from "hono/jsx/dom";
-import { BASE, callPublic } from "../engine.ts";
+import { BASE, callPublic, IS_HERE } from "../engine.ts";
 import { callOf, tell, type Told } from "./call.ts";
 import { type ApiDocument, type Field, type Operation, operationsOf } from "./document.ts";
 
@@ -14,6 +14,7 @@ function Docs() {
       setTrouble("The engine does not respond.");
     });
     // Only pages on the engine's own machine get it; elsewhere the user enters it.
+    if (!IS_HERE) return;
     callPublic<{ token: string }>("get_api_access_token").then(({ token }) => setToken(token), () => {});
   }, []);
   if (document === null) return <p class="trouble" role="alert">{trouble}</p>;

@@ -1,0 +1,89 @@
+/** @jsxImportSource hono/jsx/dom */
+/** The first screen below its field: what was left off, what was played, favourites, channels. */
+import type { Child } from "hono/jsx";
+import { useEffect, useState } from "hono/jsx/dom";
+import { call, type Item } from "./engine.ts";
+import { addressOf, titleOf } from "./item-row.tsx";
+import { Logo } from "./logo.tsx";
+import { playHash } from "./naming.ts";
+import { forgetPlayed, type Played, playedLately } from "./recent.ts";
+import { clockText, text } from "./texts.ts";
+
+/** Tiles of a shelf. */
+const MAX_TILES = 12;
+/** Channels that are looked at: not all that a library has are broadcasts. */
+const CHANNELS_READ = 60;
+
+/** The shelves; those that would be empty are left out. */
+export function Home() {
+  const [played, setPlayed] = useState(playedLately());
+  const [favourites, setFavourites] = useState<readonly Item[]>([]);
+  const [channels, setChannels] = useState<readonly Item[]>([]);
+  useEffect(() => {
+    // Without a token there is less to show, and nothing to complain of.
+    call<{ playlist: Item[] }>("playlist_get", { is_favorite: "1", limit: String(MAX_TILES) })
+      .then(({ playlist }) => setFavourites(playlist), () => {});
+    const params = { group_by_channels: "1", page_size: String(CHANNELS_READ) };
+    call<{ results: { items: Item[] }[] }>("search", params)
+      .then(({ results }) => setChannels(results.map(({ items }) => items[0]!).filter(isChannel)), () => {});
+  }, []);
+  const left = played.filter(({ atS }) => atS > 0).slice(0, MAX_TILES);
+  const recent = played.filter(({ atS }) => atS === 0).slice(0, MAX_TILES);
+  const forget = () => {
+    forgetPlayed();
+    setPlayed([]);
+  };
+  return (
+    <div class="home">
+      <Shelf title={text("continueWatching")}>{left.map(playedTile)}</Shelf>
+      <Shelf title={text("playedLately")}>{recent.map(playedTile)}</Shelf>
+      <Shelf title={text("favourites")}>{favourites.map(itemTile)}</Shelf>
+      <Shelf title={text("channelsNow")}>{channels.slice(0, MAX_TILES).map(itemTile)}</Shelf>
+      {played.length === 0 ? null : <button type="button" onClick={forget}>{text("forgetPlayed")}</button>}
+    </div>
+  );
+}
+
+function isChannel({ is_live }: Item): boolean {
+  return is_live === 1;
+}
+
+function Shelf({ title, children }: { readonly title: string; readonly children: Child[] }) {
+  if (children.length === 0) return null;
+  return (
+    <section>
+      <h2>{title}</h2>
+      <ul class="shelf">{children}</ul>
+    </section>
+  );
+}
+
+function playedTile({ infohash, query, file, title, atS, durationS }: Played) {
+  return (
+    <li key={infohash}>
+      <a href={playHash(query, file)}>
+        <Logo title={title} item={null} />
+        <span>{title}</span>
+        {atS === 0 ? null : (
+          <small>
+            {clockText(atS)} / {clockText(durationS)}
+            <progress max={durationS} value={atS} aria-label={title} />
+          </small>
+        )}
+      </a>
+    </li>
+  );
+}
+
+function itemTile(item: Item) {
+  const title = titleOf(item);
+  return (
+    <li key={item.id}>
+      <a href={addressOf(item) ?? "#/library"}>
+        <Logo title={title} item={item} />
+        <span>{title}</span>
+        {item.is_live === 1 ? <em>{text("live")}</em> : null}
+      </a>
+    </li>
+  );
+}
