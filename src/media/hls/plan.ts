@@ -74,7 +74,8 @@ export class CutPlanner {
     const time = this.#candidate;
     const wanted = this.#start +
       Math.min(this.#target, this.#firstTarget + GROWTH * (this.#start - this.#first));
-    if (time > this.#start && Math.abs(time - wanted) <= Math.abs(next - wanted)) {
+    // Pictures that are all taken for random access points are not in the order of their times: the last of equals counts.
+    if (time > this.#start && next > time && Math.abs(time - wanted) <= Math.abs(next - wanted)) {
       this.cuts.push(this.#index);
       this.#start = time;
     }

@@ -13,6 +13,8 @@ test("planCuts() takes the candidate nearest the target, not the next one", () =
     [[0, 5, 10], 5, 10.5, [0, 1, 2]],
     [[0, 5, 8], 5, 9, [0, 1]],
     [[0, 0, 0, 5], 5, 10, [0, 3]],
+    // Every picture of a film that reorders them: the last of those that count as one.
+    [[0, 3, 1, 2, 6, 4, 5, 9], 5, 12, [0, 6]],
     [[3], 5, 9, [0]],
     [[], 5, 0, []],
   ];

@@ -180,6 +180,13 @@ test("TsLayout survives the wrap of the 33-bit clock", async () => {
   assertEquals(ticksBetween(units[29]!.dts, units[28]!.dts), 3600);
 });
 
+test("openMp4() takes the first picture for a random access point, and all of them when the list is empty", async () => {
+  const [late] = await tablesOf(clip(withTables(fullBox("stss", 0, 0, u32(2, 11, 21)))));
+  assertEquals([...late!.keyframes!], [0, 10, 20]);
+  const [none] = await tablesOf(clip(withTables(fullBox("stss", 0, 0, u32(0)))));
+  assertEquals(none!.keyframes, null);
+});
+
 test("HlsPlan cuts at the keyframe nearest the target", async () => {
   const stss = fullBox("stss", 0, 0, u32(4, 1, 8, 16, 24));
   const { hls } = await openBytes(clip(withTables(stss)), { segmentTargetMs: 360 });

@@ -106,7 +106,7 @@ test("hevcFormat() leaves out the NAL units of further layers, as of a second ey
   assertEquals(run(format, concatBytes([unit(1), unit(0x02)]), false), [...base, ...code, ...unit(2).subarray(4)]);
 });
 
-test("hevcFormat() takes VPS, SPS and PPS from hvcC and leaves other arrays", () => {
+test("hevcFormat() takes VPS, SPS and PPS from hvcC in that order and leaves other arrays", () => {
   const head = [1, ...new Array(20).fill(0), 0xf3, 4];
   const array = (type: number, ...nal: number[]) => [0x80 | type, 0, 1, 0, nal.length, ...nal];
   const box = [...head, ...array(32, 0x40, 1), ...array(33, 0x42, 1), ...array(34, 0x44, 1), ...array(39, 0x4e, 1)];
@@ -116,6 +116,8 @@ test("hevcFormat() takes VPS, SPS and PPS from hvcC and leaves other arrays", ()
   slice[5] = 1;
   const sets = [0, 0, 0, 1, 0x40, 1, 0, 0, 0, 1, 0x42, 1, 0, 0, 0, 1, 0x44, 1];
   assertEquals(run(format, slice, true), [0, 0, 0, 1, 0x46, 1, 0x50, ...sets, 0, 0, 0, 1, ...slice.subarray(4)]);
+  const turned = [...head, ...array(33, 0x42, 1), ...array(34, 0x44, 1), ...array(32, 0x40, 1), ...array(39, 0x4e, 1)];
+  assertEquals(run(hevcFormat(track("hevc", "video", turned))!, slice, true), run(format, slice, true));
   assertEquals(hevcFormat(track("hevc", "video", box.slice(0, 30))), null);
 });
 

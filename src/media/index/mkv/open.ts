@@ -5,6 +5,7 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { MediaIndex, OpenOptions, StreamedRun } from "../../timeline.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
+import { withCodecData } from "./codec-data.ts";
 import { frameGrid } from "./frame-grid.ts";
 import { withFrameRates } from "./frame-rate.ts";
 import { readHead } from "./head.ts";
@@ -69,8 +70,9 @@ function streamedRuns(
  * frame rate, 128 KiB of the media's start; without Cues, about 1 MiB of it (and of its end, without a Duration).
  */
 export async function openMatroska(source: ByteSource, options: OpenOptions): Promise<MediaIndex> {
-  const head = await readHead(source, options.signal);
-  const { tracks } = head;
+  const asTold = await readHead(source, options.signal);
+  const tracks = await withCodecData(source, asTold, options.signal);
+  const head = { ...asTold, tracks };
   const main = mainTrack(tracks);
   const warnings = [...head.warnings];
   let plan = planFromCues(

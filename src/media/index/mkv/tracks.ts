@@ -16,6 +16,8 @@ export interface MatroskaTrack {
   readonly laceDurationNs: number | null;
   /** Bytes removed from the start of each frame (ContentCompAlgo 3), to be put back. */
   readonly strippedHeader: Uint8Array | null;
+  /** It is this, but lacks the data for a decoder, which may be in the media. Absent: it is what `track` says. */
+  readonly unsure?: { readonly codec: "h264" | "hevc"; readonly codecId: string };
 }
 
 /**
@@ -141,6 +143,9 @@ export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTra
   }
   const encoding = readEncodings(fields.get(ID.CONTENT_ENCODINGS) ?? new Uint8Array(0), budget);
   const problem = encoding.problem ?? (needsConfig(codec, codecPrivate) ? "without codec data" : null);
+  const unsure = encoding.problem === null && problem !== null && (codec === "h264" || codec === "hevc")
+    ? { codec, codecId }
+    : null;
   if (problem !== null && codec !== "other") {
     codec = "other";
     codecId = `${codecId} (${problem})`;
@@ -171,5 +176,6 @@ export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTra
     laceDurationNs: defaultDurationNs ??
       (audio ? usualSamples(codec, codecId, numbers.rate) * 1e9 / numbers.rate : null),
     strippedHeader: encoding.stripped,
+    ...(unsure === null ? {} : { unsure }),
   };
 }

@@ -1,13 +1,13 @@
 /** Walks the blocks of a stretch of the file, for facts that the head does not give. */
 import type { ByteSource } from "../../../bytes/source.ts";
-import { ClusterWalk } from "./cluster-walk.ts";
+import { ClusterWalk, type WalkedBlock } from "./cluster-walk.ts";
 
 /** Shows `visit` the blocks from the first cluster at or after `from` on, until it returns false. Times are in the file's units. */
 export async function walkBlocks(
   source: ByteSource,
   from: number,
   signal: AbortSignal,
-  visit: (block: { clusterAt: number; time: number; track: number; keyframe: boolean }) => boolean,
+  visit: (block: WalkedBlock) => boolean,
 ): Promise<void> {
   const walk = new ClusterWalk(source, from, signal);
   if (!await walk.locate()) return;

@@ -26,16 +26,20 @@ const MAX_STANDING = 8192;
 /** Steps between two checks of the clock: half a millisecond or so. */
 const STRIDE = 4096;
 
-/** Random access points from `stss`; null when every access unit is one. */
+/**
+ * Random access points from `stss`; null when every access unit is one. So they are taken to be if it is empty: which ones
+ * are, only the media says, and a film without parameter sets does not play at all. The first one always counts.
+ */
 function readKeyframes(stbl: Box, count: number, isVideo: boolean): Uint32Array | null {
   const box = child(stbl, "stss");
   if (box === null || !isVideo) return null;
   const list = entriesOf(box, 4, 4);
-  const keyframes = new Uint32Array(Math.min(list.count, count));
-  let used = 0;
+  if (list.count === 0) return null;
+  const keyframes = new Uint32Array(Math.min(list.count + 1, count));
+  let used = Math.min(1, count);
   for (let i = 0; i < list.count; i++) {
     const sample = box.view.getUint32(list.at + i * 4) - 1;
-    if (sample >= 0 && sample < count && (used === 0 || sample > keyframes[used - 1]!)) keyframes[used++] = sample;
+    if (sample >= 0 && sample < count && sample > keyframes[used - 1]!) keyframes[used++] = sample;
   }
   return keyframes.slice(0, used);
 }

@@ -11,6 +11,7 @@ import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import type { PacketSink } from "./chunks.ts";
 import { writeNullPacket, writePcrPacket, writeZeroPacket } from "./packets.ts";
 import { maxPesBytes, pesPackets, type Program, writeAccessUnit, writePsi } from "./program.ts";
+import { AccessFlags } from "./access-flags.ts";
 import { AudioPacker, type PackedFrames } from "./packed-audio.ts";
 import { FREE_PCR_PACKETS, PCR_PER_PAYLOAD, pcrPacketsBy } from "./slot-bound.ts";
 import type { StreamedSlotOptions } from "./slot-options.ts";
@@ -54,6 +55,7 @@ interface Lane {
   packets: number;
   /** First access unit that did not fit. */
   overflow: RunSample | null;
+  readonly flags: AccessFlags;
   /** Times of its access units; null before the first one. */
   span: StreamSpan | null;
 }
@@ -105,6 +107,7 @@ export class StreamedSlot {
       kept: 0,
       packets: 0,
       overflow: null,
+      flags: new AccessFlags(stream.format),
       span: null,
     }));
     const laneOf: (number | undefined)[] = [];
@@ -115,9 +118,10 @@ export class StreamedSlot {
   }
 
   /** Takes the next access unit; those of tracks that the program lacks are ignored. */
-  push(sample: RunSample): void {
-    const lane = this.#laneOf[sample.track];
-    if (lane === undefined || sample.data.length === 0) return;
+  push(unit: RunSample): void {
+    const lane = this.#laneOf[unit.track];
+    if (lane === undefined || unit.data.length === 0) return;
+    const sample = this.#lanes[lane]!.flags.of(unit);
     this.#watch(this.#lanes[lane]!, sample);
     const { packer, queue } = this.#lanes[lane]!;
     this.#heldBytes += sample.data.length;

@@ -24,6 +24,8 @@ export interface ElementaryFormat {
    * access units come out shortened, never with an error: one bad frame must not end a film.
    */
   fill(payload: Payload, data: Uint8Array, from: number, to: number, keyframe: boolean): void;
+  /** Whether the access unit says itself that decoding can start with it. Absent: only the container knows. */
+  isAccessPoint?(data: Uint8Array): boolean;
 }
 
 /** Makes the format of a track from its codec private data; null when it cannot be carried (with that data). */

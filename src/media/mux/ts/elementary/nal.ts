@@ -4,6 +4,7 @@
  */
 import { STREAM_TYPE } from "../../../../bytes/ts/codes.ts";
 import type { Track } from "../../../types.ts";
+import { unitsByLength, unitsOfByteStream } from "../../../../bytes/nal-units.ts";
 import { copyBytes } from "../payload.ts";
 import { type ElementaryFormat, passThrough } from "./format.ts";
 
@@ -14,9 +15,11 @@ interface NalSyntax {
   /** The delimiter with its start code. */
   readonly delimiter: Uint8Array;
   readonly delimiterType: number;
-  /** Parameter set type: an access unit that contains one needs none inserted. */
-  readonly parameterSetType: number;
+  /** Types of parameter sets: an access unit that contains one of each needs none inserted. */
+  readonly parameterSetTypes: readonly number[];
   typeOf(firstByte: number): number;
+  /** Whether a picture of that type is one with which decoding starts: IDR in H.264, IRAP in HEVC. */
+  isAccessType(type: number): boolean;
   /** Whether the unit belongs to an additional view or layer, which a stream of this type must not contain. */
   isFurtherLayer(firstByte: number, secondByte: number): boolean;
 }
@@ -27,8 +30,9 @@ const H264: NalSyntax = {
   registration: null,
   delimiter: Uint8Array.of(0, 0, 0, 1, 9, 0xf0),
   delimiterType: 9,
-  parameterSetType: 7,
+  parameterSetTypes: [7, 8],
   typeOf: (firstByte) => firstByte & 0x1f,
+  isAccessType: (type) => type === 5,
   // MVC and SVC units have NAL types of their own, which single-view decoders ignore.
   isFurtherLayer: () => false,
 };
@@ -39,8 +43,9 @@ const HEVC: NalSyntax = {
   registration: "HEVC",
   delimiter: Uint8Array.of(0, 0, 0, 1, 0x46, 1, 0x50),
   delimiterType: 35,
-  parameterSetType: 33,
+  parameterSetTypes: [32, 33, 34],
   typeOf: (firstByte) => (firstByte >> 1) & 0x3f,
+  isAccessType: (type) => type >= 16 && type <= 23,
   // nuh_layer_id (7.3.1.2): the second eye of MV-HEVC looks like a picture of its own to many demultiplexers.
   isFurtherLayer: (firstByte, secondByte) => (firstByte & 1) !== 0 || secondByte >= 8,
 };
@@ -51,20 +56,22 @@ const MAX_PARAMETER_SET_BYTES = 16 * 1024;
 
 /** Reads avcC (14496-15, 5.3.3.1.2). Null when there is none or it is damaged. */
 export function h264Format(track: Track): ElementaryFormat | null {
-  if (track.isFramed) return passThrough(H264.streamType, VIDEO_STREAM_ID, H264.registration);
   const box = track.codecPrivate;
+  if (track.isFramed && box === null) return passThrough(H264.streamType, VIDEO_STREAM_ID, H264.registration);
   if (box === null || box.length < 7 || box[0] !== 1) return null;
+  const make = (sets: ParameterSets) =>
+    track.isFramed ? byteStreamFormat(H264, sets.bytes()) : nalFormat(H264, (box[4]! & 3) + 1, sets.bytes());
   const sets = new ParameterSets(box);
   let at = sets.take(5, 1, box[5]! & 0x1f);
-  if (at < 0 || at >= box.length) return at === box.length ? nalFormat(H264, (box[4]! & 3) + 1, sets.bytes()) : null;
+  if (at < 0 || at >= box.length) return at === box.length ? make(sets) : null;
   at = sets.take(at, 1, box[at]!);
-  return at < 0 ? null : nalFormat(H264, (box[4]! & 3) + 1, sets.bytes());
+  return at < 0 ? null : make(sets);
 }
 
 /** Reads hvcC (14496-15, 8.3.3.1.2). Null when there is none or it is damaged. */
 export function hevcFormat(track: Track): ElementaryFormat | null {
-  if (track.isFramed) return passThrough(HEVC.streamType, VIDEO_STREAM_ID, HEVC.registration);
   const box = track.codecPrivate;
+  if (track.isFramed && box === null) return passThrough(HEVC.streamType, VIDEO_STREAM_ID, HEVC.registration);
   if (box === null || box.length < 23) return null;
   const sets = new ParameterSets(box);
   let at = 23;
@@ -76,7 +83,9 @@ export function hevcFormat(track: Track): ElementaryFormat | null {
     at = sets.take(at + 1, 2, count, type >= 32 && type <= 34);
     if (at < 0) return null;
   }
-  return nalFormat(HEVC, (box[21]! & 3) + 1, sets.bytes());
+  // Decoders want the video's set first, then the sequence's; some boxes have another order.
+  const inOrder = sets.bytes((unit) => HEVC.typeOf(unit[0]!));
+  return track.isFramed ? byteStreamFormat(HEVC, inOrder) : nalFormat(HEVC, (box[21]! & 3) + 1, inOrder);
 }
 
 /** Collects the NAL units of a configuration box with start codes. */
@@ -108,10 +117,11 @@ class ParameterSets {
     return at;
   }
 
-  bytes(): Uint8Array {
+  /** All of them; in the order of `rank`, if it is given. */
+  bytes(rank: (unit: Uint8Array) => number = () => 0): Uint8Array {
     const out = new Uint8Array(this.#size);
     let at = 0;
-    for (const part of this.#parts) {
+    for (const part of this.#parts.toSorted((a, b) => rank(a) - rank(b))) {
       out[at + 3] = 1;
       out.set(part, at + 4);
       at += part.length + 4;
@@ -165,6 +175,10 @@ function nalFormat(syntax: NalSyntax, lengthBytes: number, parameterSets: Uint8A
       }
       payload.setData(out, 0, put);
     },
+    isAccessPoint(data) {
+      const units = unitsByLength(data, lengthBytes) ?? [];
+      return units.some((unit) => syntax.isAccessType(syntax.typeOf(unit[0]!)));
+    },
   };
 }
 
@@ -191,11 +205,40 @@ function bodyStart(data: Uint8Array, from: number, to: number, syntax: NalSyntax
 
 /** Whether the access unit contains its own parameter sets. */
 function holds(data: Uint8Array, from: number, to: number, lengthBytes: number, syntax: NalSyntax): boolean {
+  const found = new Set<number>();
   for (let read = from; read + lengthBytes < to;) {
     let length = 0;
     for (let i = 0; i < lengthBytes; i++) length = length * 256 + data[read++]!;
-    if (syntax.typeOf(data[read]!) === syntax.parameterSetType) return true;
+    found.add(syntax.typeOf(data[read]!));
     read += length;
   }
-  return false;
+  return syntax.parameterSetTypes.every((type) => found.has(type));
+}
+
+/** The shortest start code. */
+const START_CODE_BYTES = 3;
+/** NAL units of a picture that are looked at for parameter sets, which come first. */
+const MAX_LEADING_UNITS = 16;
+
+/** The byte stream of Annex B: copied, with a delimiter and parameter sets where they are missing. */
+function byteStreamFormat(syntax: NalSyntax, parameterSets: Uint8Array): ElementaryFormat {
+  return {
+    streamType: syntax.streamType,
+    streamId: VIDEO_STREAM_ID,
+    registration: syntax.registration,
+    frame90k: null,
+    maxBytes: (sizeBytes, keyframe) => sizeBytes + syntax.delimiter.length + (keyframe ? parameterSets.length : 0),
+    fill(payload, data, from, to, keyframe) {
+      const units = unitsOfByteStream(data.subarray(from, to), MAX_LEADING_UNITS);
+      const types = new Set(units.map((unit) => syntax.typeOf(unit[0]!)));
+      const isDelimited = units.length > 1 && syntax.typeOf(units[0]![0]!) === syntax.delimiterType;
+      payload.addHead(syntax.delimiter);
+      if (keyframe && !syntax.parameterSetTypes.every((type) => types.has(type))) payload.addHead(parameterSets);
+      // Ours takes the place of its own delimiter: parameter sets come between that and the rest.
+      const start = isDelimited ? units[1]!.byteOffset - data.byteOffset - START_CODE_BYTES : from;
+      payload.setData(data, start, to);
+    },
+    isAccessPoint: (data) =>
+      unitsOfByteStream(data, MAX_LEADING_UNITS).some((unit) => syntax.isAccessType(syntax.typeOf(unit[0]!))),
+  };
 }
