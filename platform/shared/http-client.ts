@@ -96,6 +96,12 @@ function open(request: HttpClientRequest, agents: Agents): Promise<HttpClientAns
     sent.once("response", (message) => {
       signal.removeEventListener("abort", abort);
       const stop = () => message.destroy(abortError(signal));
+      // The response was on its way when the signal fired, which does not fire again.
+      if (signal.aborted) {
+        message.once("error", () => {});
+        stop();
+        return reject(abortError(signal));
+      }
       signal.addEventListener("abort", stop, { once: true });
       message.once("close", () => signal.removeEventListener("abort", stop));
       sent.off("error", fail);

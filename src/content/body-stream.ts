@@ -9,7 +9,12 @@ export interface BodyLimits {
   readonly maxBytes: number | null;
   /** Longest silence while a reader waits. */
   readonly idleMs: number;
+  /** Fewest bytes per second of waiting, over `PACE_MS` or more; 0: no limit. */
+  readonly minBytesPerS: number;
 }
+
+/** Waiting after which the pace of a body counts, ms. */
+const PACE_MS = 60_000;
 
 /** What a body may cost that is larger than `maxBytes`. */
 export function tooLarge(maxBytes: number): MillraceError {
@@ -23,26 +28,32 @@ export function unpacked(body: ReadableStream<Uint8Array>): ReadableStream<Uint8
 
 /**
  * `body` within `limits`. Beyond `maxBytes` it errors with `too_large`. After `idleMs` of silence `stop` is called with
- * an error of code `timeout`, and should end the source. Errors that are not ours become `protocol_violation`.
+ * an error of code `timeout`, and should end the source. A slow body errors with `timeout`. Errors that are not ours become `protocol_violation`.
  */
 export function bounded(
   body: ReadableStream<Uint8Array>,
-  { maxBytes, idleMs }: BodyLimits,
+  { maxBytes, idleMs, minBytesPerS }: BodyLimits,
   clock: Clock,
   stop: (reason: MillraceError) => void,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let total = 0;
+  let waitedMs = 0;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       const silence = clock.setTimeout(
         () => stop(new MillraceError("timeout", `nothing was sent for ${idleMs} ms`)),
         idleMs,
       );
+      const begun = clock.monotonic();
       try {
         const { done, value } = await reader.read();
         if (done) return controller.close();
         total += value.length;
+        waitedMs += clock.monotonic() - begun;
+        if (waitedMs >= PACE_MS && total < minBytesPerS * waitedMs / 1000) {
+          throw new MillraceError("timeout", `only ${total} bytes were sent in ${Math.round(waitedMs / 1000)} s`);
+        }
         if (maxBytes !== null && total > maxBytes) throw tooLarge(maxBytes);
         controller.enqueue(value);
       } catch (error) {

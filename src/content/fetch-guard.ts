@@ -11,6 +11,7 @@ import { readBounded } from "../bytes/read-bounded.ts";
 import { authorizationOf } from "../bytes/url-credentials.ts";
 import { VERSION } from "../version.ts";
 import { bounded, tooLarge, unpacked } from "./body-stream.ts";
+import { RedirectCookies } from "./redirect-cookies.ts";
 import { checkedTarget, type LookupPorts, parseHttpUrl } from "./guarded-target.ts";
 
 /** What guarded fetching needs of the machine. */
@@ -48,6 +49,8 @@ export interface OpenOptions {
   readonly timeoutMs: number;
   /** Longest silence of the body while it is read. Default 20 000. */
   readonly idleMs?: number;
+  /** A body that brings less while its reader waits, over a minute or more, errors with `timeout`. Default 0. */
+  readonly minBytesPerS?: number;
   /** Largest body after unpacking, bytes. Default: no limit. */
   readonly maxBytes?: number;
   /**
@@ -98,15 +101,18 @@ export async function guardedOpen(
     let target = parseHttpUrl(url);
     let headers = requestHeaders(options.headers);
     let isPublic = false;
+    const cookies = new RedirectCookies();
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
       const checked = await checkedTarget(ports, target, options.allowPrivate && !isPublic, both);
       isPublic ||= checked.isPublic;
       const { method = "GET", isLenient = false } = options;
-      const request = { url: target, method, headers: withCredentials(headers, target), isLenient };
+      const sent = cookies.added(withCredentials(headers, target), target);
+      const request = { url: target, method, headers: sent, isLenient };
       const answer = await openOne(ports, request, checked.addresses, both);
       const location = REDIRECTS.has(answer.status) ? answer.headers.get("location") : null;
       if (location === null) return { ...openedUrl(ports, answer, target, options, control), isPublic };
       await answer.body.cancel().catch(() => {});
+      cookies.note(target, answer.headers);
       if (options.magnets === true && /^magnet:/i.test(location)) {
         return {
           ...openedUrl(ports, { ...answer, body: nothing() }, target, options, control),
@@ -207,7 +213,9 @@ function openedUrl(
   ports: FetchPorts,
   answer: HttpClientAnswer,
   url: URL,
-  { method, maxBytes = null, idleMs = IDLE_MS }: Pick<OpenOptions, "method" | "idleMs"> & { maxBytes?: number | null },
+  { method, maxBytes = null, idleMs = IDLE_MS, minBytesPerS = 0 }:
+    & Pick<OpenOptions, "method" | "idleMs" | "minBytesPerS">
+    & { maxBytes?: number | null },
   control: AbortController,
 ): Omit<OpenedUrl, "isPublic"> {
   const headers = new Headers(answer.headers);
@@ -227,7 +235,7 @@ function openedUrl(
     headers,
     url: url.href,
     isUnpacked,
-    body: bounded(body, { maxBytes, idleMs }, ports.clock, (reason) => control.abort(reason)),
+    body: bounded(body, { maxBytes, idleMs, minBytesPerS }, ports.clock, (reason) => control.abort(reason)),
   };
 }
 

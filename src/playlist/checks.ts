@@ -107,7 +107,7 @@ export class ItemChecks {
     const id = this.#tasks.start(KIND, (progress) => this.#run(request, progress), () => {
       this.#running = null;
       return Promise.resolve();
-    });
+    }, "elsewhere");
     this.#running = id;
     return id;
   }

@@ -1,5 +1,6 @@
 /** Lists that come in and go out: imports, external playlists, exports, and the tasks that they run as. */
 import { deadline } from "../bytes/deadline.ts";
+import { forEachLimited } from "../bytes/limited.ts";
 import type { Store } from "../database/store.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock, FilePort, Logger } from "../ports.ts";
@@ -7,7 +8,7 @@ import { exportM3u, type ExportRequest } from "./export.ts";
 import { ExternalPlaylists } from "./external/playlists.ts";
 import { ExternalSchedule } from "./external/schedule.ts";
 import type { ExternalPlaylistEdit, NewExternalPlaylist, OpenUrl, Sealer } from "./external/types.ts";
-import { ExternalUpdater, isWhole } from "./external/updater.ts";
+import { ExternalUpdater, isWhole, LIST_PATIENCE } from "./external/updater.ts";
 import { importList } from "./import.ts";
 import { type ItemFacts, itemsToAnalyze, learn } from "./learn.ts";
 import { guidesOf, readM3u } from "./m3u/read.ts";
@@ -19,8 +20,10 @@ import { TaskList } from "./tasks.ts";
 export const MAX_IMPORT_BYTES = 64 * 1024 * 1024;
 /** Most bytes of a list read to find the guides in its first line: comments may stand before the first entry. */
 const MAX_GUIDES_BYTES = 1024 * 1024;
-/** How long the server of a list may take to answer, ms. */
-const ANSWER_TIMEOUT_MS = 30_000;
+/** How long the server of a list may take to answer when the caller waits for its guides, ms. */
+const GUIDES_TIMEOUT_MS = 30_000;
+/** Lists that are updated at once when the user asks for all: one slow server does not stop the others. */
+const UPDATED_AT_ONCE = 4;
 /** How long a whole list may take to arrive, ms. */
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000;
 
@@ -95,25 +98,30 @@ export class Lists {
   /** Fetches a list and imports it in the background; returns the task. Rejects with `too_busy`. */
   importUrl(url: string, owner: string, allowPrivate: boolean): number {
     const { store, clock, open } = this.#parts;
-    return this.tasks.start("playlist_import", async (progress) => {
-      const late = deadline(clock, DOWNLOAD_TIMEOUT_MS, progress.signal);
-      let list: Spooled | null = null;
-      try {
-        const options = { timeoutMs: ANSWER_TIMEOUT_MS, maxBytes: MAX_IMPORT_BYTES, allowPrivate };
-        const answer = await opened(open, url, options, late.signal);
-        list = await this.keep(answer.body).catch(async (error) => {
-          // It may have failed before anything was read.
-          await answer.body.cancel().catch(() => {});
-          throw error;
-        });
-        const { url: baseUrl, isUnpacked, isPublic } = answer;
-        const request = { open: list.open, baseUrl, isUnpacked, owner, allowPrivate, isPublic };
-        await importList(store, clock, request, progress);
-      } finally {
-        late.cancel();
-        await list?.remove();
-      }
-    });
+    return this.tasks.start(
+      "playlist_import",
+      async (progress) => {
+        const late = deadline(clock, DOWNLOAD_TIMEOUT_MS, progress.signal);
+        let list: Spooled | null = null;
+        try {
+          const options = { ...LIST_PATIENCE, maxBytes: MAX_IMPORT_BYTES, allowPrivate };
+          const answer = await opened(open, url, options, late.signal);
+          list = await this.keep(answer.body).catch(async (error) => {
+            // It may have failed before anything was read.
+            await answer.body.cancel().catch(() => {});
+            throw error;
+          });
+          const { url: baseUrl, isUnpacked, isPublic } = answer;
+          const request = { open: list.open, baseUrl, isUnpacked, owner, allowPrivate, isPublic };
+          await importList(store, clock, request, progress);
+        } finally {
+          late.cancel();
+          await list?.remove();
+        }
+      },
+      undefined,
+      "elsewhere",
+    );
   }
 
   /** Adds an external playlist and, unless `updateNow` is false, begins to fetch it; returns its id. */
@@ -145,24 +153,29 @@ export class Lists {
 
   /** Updates all external playlists in the background; returns the task. Failures are reported by the playlist's name. */
   updateAllExternal(): number {
-    return this.tasks.start("update_all_external_playlists", async (progress) => {
-      const lists = await this.#playlists.get();
-      progress.total = lists.length;
-      for (const { id, name } of lists) {
-        if (progress.signal.aborted) return;
-        try {
-          await this.#updater.update(id, {
-            isByHand: true,
-            report: (error) => progress.report({ ...error, message: `${name}: ${error.message}` }),
-          });
-        } catch (error) {
-          const message = error instanceof MillraceError ? error.message : "internal error";
-          progress.report({ line: 0, message: `${name}: ${message}` });
-        }
-        progress.done++;
-      }
-      void this.#schedule.wake();
-    });
+    return this.tasks.start(
+      "update_all_external_playlists",
+      async (progress) => {
+        const lists = await this.#playlists.get();
+        progress.total = lists.length;
+        await forEachLimited(lists, UPDATED_AT_ONCE, async ({ id, name }) => {
+          if (progress.signal.aborted) return;
+          try {
+            await this.#updater.update(id, {
+              isByHand: true,
+              report: (error) => progress.report({ ...error, message: `${name}: ${error.message}` }),
+            });
+          } catch (error) {
+            const message = error instanceof MillraceError ? error.message : "internal error";
+            progress.report({ line: 0, message: `${name}: ${message}` });
+          }
+          progress.done++;
+        });
+        void this.#schedule.wake();
+      },
+      undefined,
+      "elsewhere",
+    );
   }
 
   /** See `exportM3u`. */
@@ -198,9 +211,9 @@ export class Lists {
    */
   async guidesAt(url: string, allowPrivate: boolean, signal: AbortSignal): Promise<string[] | null> {
     const { clock, open } = this.#parts;
-    const late = deadline(clock, ANSWER_TIMEOUT_MS, signal);
+    const late = deadline(clock, GUIDES_TIMEOUT_MS, signal);
     try {
-      const options = { timeoutMs: ANSWER_TIMEOUT_MS, maxBytes: MAX_IMPORT_BYTES, allowPrivate };
+      const options = { timeoutMs: GUIDES_TIMEOUT_MS, maxBytes: MAX_IMPORT_BYTES, allowPrivate };
       const { body, isUnpacked = false } = await opened(open, url, options, late.signal);
       const limits = {
         signal: late.signal,

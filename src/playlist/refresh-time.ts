@@ -20,6 +20,15 @@ export function requireUpdateInterval(seconds: number): void {
   );
 }
 
+/** Latest time that `nextUpdateAt` returns at `now`: a later one was stored by a clock that was ahead. */
+export function latestUpdateAt(now: number, intervalSeconds: number, failures: number): number {
+  return Math.ceil(now + longestWait(intervalSeconds, failures) * (1 + JITTER));
+}
+
+function longestWait(intervalSeconds: number, failures: number): number {
+  return failures === 0 ? intervalSeconds : Math.max(MAX_BACKOFF_S, intervalSeconds);
+}
+
 /**
  * Unix seconds of the next fetch after one that ended at `now`; 0 for none. Each of `failures` in a row doubles the wait,
  * from one minute up to six hours, or up to the interval if that is longer. `random` is in [0, 1): up to a tenth of the wait
@@ -27,7 +36,7 @@ export function requireUpdateInterval(seconds: number): void {
  */
 export function nextUpdateAt(now: number, intervalSeconds: number, failures: number, random: number): number {
   if (intervalSeconds === 0) return 0;
-  const longest = Math.max(MAX_BACKOFF_S, intervalSeconds);
+  const longest = longestWait(intervalSeconds, failures);
   const wait = failures === 0 ? intervalSeconds : Math.min(longest, MIN_UPDATE_INTERVAL_S * 2 ** (failures - 1));
   return Math.ceil(now + wait * (1 + JITTER * random));
 }

@@ -2,9 +2,12 @@
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 
-/** Most tasks running at once: the database has one writer, and lists arrive slowly. */
-const MAX_RUNNING = 2;
-/** Most tasks waiting for their turn. */
+/** Where a task's work is: `here` in bytes and database, `elsewhere` mostly in waiting for servers or peers. */
+export type TaskPlace = "here" | "elsewhere";
+
+/** Most tasks running at once. The database has one writer; servers are slow, and none may keep the user's bytes waiting. */
+const MAX_RUNNING: Readonly<Record<TaskPlace, number>> = { here: 2, elsewhere: 6 };
+/** Most tasks of one place waiting for their turn. */
 const MAX_QUEUED = 32;
 /** Ended tasks that can still be asked about. */
 const MAX_ENDED = 200;
@@ -64,12 +67,20 @@ class Task implements TaskProgress {
   readonly ended: Promise<void>;
   /** Runs once, after everything else of the task. */
   readonly tidyUp: () => Promise<void>;
+  readonly place: TaskPlace;
 
-  constructor(id: number, kind: string, work: (progress: TaskProgress) => Promise<void>, tidyUp: () => Promise<void>) {
+  constructor(
+    id: number,
+    kind: string,
+    work: (progress: TaskProgress) => Promise<void>,
+    tidyUp: () => Promise<void>,
+    place: TaskPlace,
+  ) {
     this.id = id;
     this.kind = kind;
     this.work = work;
     this.tidyUp = tidyUp;
+    this.place = place;
     this.ended = new Promise((resolve) => this.end = resolve);
   }
 
@@ -89,7 +100,7 @@ export class TaskList {
   readonly #onFault: (kind: string, error: unknown) => void;
   readonly #tasks = new Map<number, Task>();
   readonly #queue: Task[] = [];
-  #running = 0;
+  readonly #running: Record<TaskPlace, number> = { here: 0, elsewhere: 0 };
   #lastId: number;
   #isClosed = false;
 
@@ -102,17 +113,20 @@ export class TaskList {
   }
 
   /**
-   * Queues `work` and returns the task's id; `tidyUp` runs before the task ends, even when it was cancelled before its turn.
+   * Queues `work`, which runs after older tasks of the same place, and returns the task's id; `tidyUp` runs before the task ends, even when it was cancelled before its turn.
    * Throws `too_busy` when too many wait, `closed` while the engine closes; then neither runs.
    */
   start(
     kind: string,
     work: (progress: TaskProgress) => Promise<void>,
     tidyUp: () => Promise<void> = () => Promise.resolve(),
+    place: TaskPlace = "here",
   ): number {
     if (this.#isClosed) throw new MillraceError("closed", "the engine is closing");
-    if (this.#queue.length >= MAX_QUEUED) throw new MillraceError("too_busy", "too many tasks are waiting; try later");
-    const task = new Task(++this.#lastId, kind, work, tidyUp);
+    if (this.#queue.filter((task) => task.place === place).length >= MAX_QUEUED) {
+      throw new MillraceError("too_busy", "too many tasks are waiting; try later");
+    }
+    const task = new Task(++this.#lastId, kind, work, tidyUp, place);
     this.#tasks.set(task.id, task);
     this.#queue.push(task);
     this.#next();
@@ -161,10 +175,11 @@ export class TaskList {
   }
 
   #next(): void {
-    while (this.#running < MAX_RUNNING) {
-      const task = this.#queue.shift();
-      if (task === undefined) return;
-      this.#running++;
+    for (;;) {
+      const at = this.#queue.findIndex(({ place }) => this.#running[place] < MAX_RUNNING[place]);
+      if (at < 0) return;
+      const task = this.#queue.splice(at, 1)[0]!;
+      this.#running[task.place]++;
       task.state = "running";
       void this.#run(task);
     }
@@ -182,7 +197,7 @@ export class TaskList {
       if (state === "failed" && told === null) this.#onFault(task.kind, error);
     }
     await this.#tidied(task);
-    this.#running--;
+    this.#running[task.place]--;
     this.#over(task, state);
     this.#next();
   }

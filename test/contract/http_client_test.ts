@@ -42,6 +42,22 @@ test("HttpClientPort.open(): a body that breaks off errors, also one without a l
   }
 });
 
+test("HttpClientPort.open() ends when its signal fires while the response arrives", async () => {
+  let control = new AbortController();
+  const web = await serveWeb((_request: IncomingMessage, response) => {
+    response.writeHead(200).write("abc", () => setImmediate(() => control.abort()));
+  });
+  try {
+    for (let i = 0; i < 30; i++) {
+      control = new AbortController();
+      const answer = request(web.base, { signal: control.signal });
+      await assertRejects(async () => new Response((await answer).body).text(), MillraceError);
+    }
+  } finally {
+    await web.close();
+  }
+});
+
 for (const isLenient of [false, true]) {
   const way = isLenient ? ", leniently" : "";
   const get = (url: string, more: Parameters<typeof request>[1] = {}) => request(url, { ...more, isLenient });

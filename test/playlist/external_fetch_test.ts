@@ -106,7 +106,8 @@ test("an update gives up on a server that is silent or never ends, and all updat
 });
 
 test("conditional requests, gzip, redirects and HTTP Basic", async () => {
-  await withLists(new FakeClock(), async ({ lists, items }) => {
+  const clock = new FakeClock();
+  await withLists(clock, async ({ lists, items }) => {
     Object.assign(server.behaviour, {
       text: listOf(["One", "relative/1"]),
       etag: '"v1"',
@@ -114,9 +115,12 @@ test("conditional requests, gzip, redirects and HTTP Basic", async () => {
       gzip: true,
       credentials: "me:pass: wörd",
     });
-    const id = await add(lists, { url: `${server.url}/moved`, login: "me", password: "pass: wörd" });
+    const url = `${server.url}/moved`;
+    const id = await add(lists, { url, login: "me", password: "pass: wörd", updateInterval: 3600 });
     assertEquals((await items()).get("One")?.url, `${server.url}/relative/1`);
-    await lists.updateExternal(id);
+    clock.advance(3600_000);
+    await lists.start();
+    await until("the update", async () => (await lists.external.get(id))[0]!.lastUpdate === clock.now() / 1000);
     const last = server.requests[server.requests.length - 1]!;
     assertEquals([last.path, last.headers["if-none-match"]], ["/list.m3u", '"v1"']);
     assertEquals(last.headers["if-modified-since"], "Sat, 01 Nov 2025 00:00:00 GMT");
@@ -133,6 +137,20 @@ test("conditional requests, gzip, redirects and HTTP Basic", async () => {
     await lists.editExternal(id, { category: "", name: "n", updateInterval: 0 });
     await lists.updateExternal(id);
     assertEquals(server.requests[server.requests.length - 1]!.headers["if-none-match"], undefined);
+  });
+});
+
+test("an update by hand fetches the list from a server whose ETag never changes", async () => {
+  await withLists(new FakeClock(), async ({ lists, items }) => {
+    server.behaviour.text = listOf(["One", "http://h/1"]);
+    server.behaviour.etag = '"constant"';
+    const id = await add(lists);
+    server.behaviour.text = listOf(["Two", "http://h/1"]);
+    await lists.updateExternal(id);
+    assertEquals([...(await items()).keys()], ["Two"]);
+    server.behaviour.text = listOf(["Three", "http://h/1"]);
+    await lists.tasks.ended(lists.updateAllExternal());
+    assertEquals([...(await items()).keys()], ["Three"]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assertEquals, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { nextUpdateAt, requireUpdateInterval } from "../../src/playlist/refresh-time.ts";
+import { latestUpdateAt, nextUpdateAt, requireUpdateInterval } from "../../src/playlist/refresh-time.ts";
 
 test("requireUpdateInterval() takes 0 and a minute to a year", () => {
   for (const seconds of [0, 60, 3600, 365 * 86_400]) requireUpdateInterval(seconds);
@@ -24,5 +24,15 @@ test("nextUpdateAt() waits the interval, doubles after failures, and jitters by 
   ];
   for (const [interval, failures, random, expected] of table) {
     assertEquals(nextUpdateAt(1000, interval, failures, random), expected, `${interval} ${failures}`);
+  }
+});
+
+test("latestUpdateAt() returns the end of the longest wait that nextUpdateAt() chooses", () => {
+  for (const interval of [60, 3600, 86_400]) {
+    for (const failures of [0, 1, 5, 500]) {
+      const latest = latestUpdateAt(1000, interval, failures);
+      assertEquals(nextUpdateAt(1000, interval, failures, 0.999) <= latest, true, `${interval} ${failures}`);
+    }
+    assertEquals(latestUpdateAt(1000, interval, 500), nextUpdateAt(1000, interval, 500, 1));
   }
 });

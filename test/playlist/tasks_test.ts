@@ -51,6 +51,20 @@ test("a TaskList runs two tasks at once, in order, and reports the progress of e
   assertEquals(faults.splice(0), ["import: TypeError: secret path"]);
 });
 
+test("a TaskList runs work on bytes that are here while tasks elsewhere wait for servers", async () => {
+  const list = newList();
+  const slow = Array.from({ length: 10 }, held);
+  const waiting = slow.map(({ work }) => list.start("update_all", work, undefined, "elsewhere"));
+  assertEquals(waiting.map((id) => list.status(id).state).filter((state) => state === "running").length, 6);
+  const here = held();
+  const id = list.start("import", here.work);
+  assertEquals(list.status(id).state, "running");
+  here.end();
+  await list.ended(id);
+  for (const { end } of slow) end();
+  await Promise.all(waiting.map((id) => list.ended(id)));
+});
+
 test("TaskList.cancel() stops running and queued tasks and leaves ended ones as they are", async () => {
   const list = newList();
   const work = [held(), held(), held()];

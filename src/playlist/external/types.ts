@@ -55,6 +55,8 @@ export type OpenUrl = (
     readonly headers?: Readonly<Record<string, string>>;
     readonly credentials?: { readonly login: string; readonly password: string } | null;
     readonly timeoutMs: number;
+    readonly idleMs?: number;
+    readonly minBytesPerS?: number;
     readonly maxBytes?: number;
     readonly allowPrivate: boolean;
   },

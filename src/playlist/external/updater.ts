@@ -18,8 +18,11 @@ import { forgetValidators } from "./validators.ts";
 import type { ExternalPlaylists, ExternalRow } from "./playlists.ts";
 import type { OpenUrl, Sealer } from "./types.ts";
 
-/** How long a server may take to answer, ms. */
-const ANSWER_TIMEOUT_MS = 30_000;
+/**
+ * How long to wait for the server of a list: panels make lists of 70,000 entries for minutes, before or after the head of
+ * their answer. One that sends less than this for a minute is broken.
+ */
+export const LIST_PATIENCE = { timeoutMs: 5 * 60_000, idleMs: 3 * 60_000, minBytesPerS: 512 } as const;
 /** Deadline of one whole update, ms: 100,000 entries over a slow line. */
 const UPDATE_TIMEOUT_MS = 10 * 60_000;
 /** Largest list after unpacking, bytes. */
@@ -100,9 +103,10 @@ export class ExternalUpdater {
     signal: AbortSignal,
   ): Promise<Outcome> {
     const answer = await this.#parts.open(row.url, {
-      headers: this.#conditions(row),
+      // Some servers never change their ETag: what the user asks for by hand is fetched.
+      headers: options.isByHand ? {} : this.#conditions(row),
       credentials: await this.#credentials(row),
-      timeoutMs: ANSWER_TIMEOUT_MS,
+      ...LIST_PATIENCE,
       maxBytes: MAX_LIST_BYTES,
       allowPrivate: row.allow_private === 1,
     }, signal);
@@ -112,7 +116,7 @@ export class ExternalUpdater {
       await answer.body.cancel().catch(() => {});
       throw error;
     }
-    if (answer.status === 304 && (row.etag !== "" || row.last_modified !== "")) {
+    if (answer.status === 304 && !options.isByHand && (row.etag !== "" || row.last_modified !== "")) {
       await answer.body.cancel();
       return { etag: row.etag, lastModified: row.last_modified, digest: row.digest, staged: null };
     }
