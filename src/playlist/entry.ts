@@ -1,6 +1,7 @@
 /** Turns an entry of an M3U list into the columns of an item, and back. */
 import { nextTurn } from "../bytes/turn.ts";
 import { foldText, mediaGroup } from "../database/names.ts";
+import { type GroupNames, groupsOf } from "./group-names.ts";
 import { contentHashes } from "./identity.ts";
 import { locateItem } from "./locate.ts";
 import type { M3uEntry } from "./m3u/types.ts";
@@ -40,6 +41,8 @@ export interface ListFacts {
   readonly category: string;
   /** True when entries are live unless they say otherwise. */
   readonly isBroadcast: boolean;
+  /** Spellings of categories. */
+  readonly groups: GroupNames;
 }
 
 /**
@@ -111,7 +114,7 @@ export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
   const isLive = located.is_live === -1 && list.isBroadcast ? 1 : located.is_live;
   const title = entry.title.slice(0, MAX_TEXT_CHARS);
   const tvgId = short(attributes["tvg-id"]);
-  const group = groupOf(entry);
+  const [group = "", ...more] = groupsOf(groupOf(entry));
   const { hash, hashV2 } = contentHashes({
     infohash: located.infohash,
     contentId: located.content_id,
@@ -120,8 +123,9 @@ export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
   });
   return {
     title,
-    category: list.category || group || null,
-    subcategory: list.category === "" ? "" : group,
+    category: list.category || list.groups.of(group) || null,
+    // An item has one category: further groups are kept as text.
+    subcategory: (list.category === "" ? more : [group, ...more]).join("; "),
     languages: short(attributes["tvg-language"]) || null,
     countries: short(attributes["tvg-country"]) || null,
     tvg_id: tvgId,

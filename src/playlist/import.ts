@@ -16,6 +16,7 @@ import {
   type ListFacts,
   STATEMENT_ENTRIES,
 } from "./entry.ts";
+import { GroupNames } from "./group-names.ts";
 import { hashIs } from "./identity.ts";
 import { insertRows } from "./item-rows.ts";
 import { countM3u, guidesOf, readM3u, type ReadM3uOptions } from "./m3u/read.ts";
@@ -59,12 +60,13 @@ export async function importList(
   let header: Readonly<Record<string, string>> = {};
   const batch = new EntryBatch();
   const ids = new SharedIds();
+  const groups = await GroupNames.load(store);
   const lastBefore = await lastItem(store);
   const flush = async () => {
     if (progress.signal.aborted) throw abortError(progress.signal);
     const entries = batch.take();
     const db = await store.open();
-    const facts = { header, category: "", isBroadcast: false };
+    const facts = { header, category: "", isBroadcast: false, groups };
     const skipped = await db.transaction().execute(async (trx) => {
       let skipped = 0;
       await inStatements(entries, async (part) => {
@@ -77,6 +79,7 @@ export async function importList(
   };
   for await (const event of readM3u(request.open(), options)) {
     if (event.kind === "header") {
+      await flush();
       header = event.header.attributes;
       await addGuides(store, -1, guidesOf(event.header));
     } else if (event.kind === "error") progress.report(event.error);

@@ -1,4 +1,6 @@
 /** Summarises an M3U list, to show a user what was pasted. */
+import { groupOf } from "./entry.ts";
+import { groupsOf } from "./group-names.ts";
 import { readM3u } from "./m3u/read.ts";
 
 /** Most entries read: lists keep groups together, so the first thousands name nearly all. */
@@ -31,9 +33,9 @@ export async function readListFacts(
     for await (const event of readM3u(body, options)) {
       if (event.kind !== "entry") continue;
       if (names.length < MAX_NAMES) names.push(shortCopy(event.entry.title));
-      for (const name of (event.entry.attributes["group-title"] || event.entry.group).split(";", MAX_CATEGORIES)) {
+      for (const name of groupsOf(groupOf(event.entry))) {
         if (categories.size === MAX_CATEGORIES) break;
-        if (name.trim() !== "") categories.add(shortCopy(name.trim()));
+        categories.add(shortCopy(name));
       }
       if (names.length === MAX_NAMES && categories.size === MAX_CATEGORIES) break;
     }

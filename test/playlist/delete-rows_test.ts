@@ -6,13 +6,14 @@ import { loadPorts } from "../../platform/detect.ts";
 import { createStore, type Store } from "../../src/database/store.ts";
 import { deleteItems } from "../../src/playlist/delete-rows.ts";
 import { entryFields } from "../../src/playlist/entry.ts";
+import { GroupNames } from "../../src/playlist/group-names.ts";
 import { insertRows } from "../../src/playlist/item-rows.ts";
 import { Playlist } from "../../src/playlist/items.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
 /** Enough for the table to be emptied. */
 const MANY = 2500;
-const FACTS = { header: {}, category: "", isBroadcast: false };
+const FACTS = { header: {}, category: "", isBroadcast: false, groups: new GroupNames() };
 
 async function withItems(count: number, body: (store: Store, playlist: Playlist) => Promise<void>): Promise<void> {
   const store = createStore(await loadPorts(), { kind: "memory" });

@@ -17,8 +17,9 @@ export type ExternalRow = Selectable<ExternalPlaylistsTable>;
 const MAX_PLAYLISTS = 1000;
 /** Items whose category is changed in one statement. */
 const CHANGED_AT_ONCE = 1000;
-/** SQL: the group of an imported item. */
+/** SQL: the groups of an imported item, and the first of them. The next update gives each its usual spelling. */
 const GROUP = `coalesce(nullif(imported ->> '$.attributes."group-title"', ''), imported ->> '$.group', '')`;
+const FIRST_GROUP = `trim(substr(${GROUP}, 1, instr(${GROUP} || ';', ';') - 1))`;
 
 /** The external playlists in the database. */
 export class ExternalPlaylists {
@@ -138,13 +139,14 @@ export class ExternalPlaylists {
 
 async function recategorize(trx: Transaction<Schema>, id: number, category: string, now: number): Promise<void> {
   const group = sql.raw(GROUP);
+  const first = sql.raw(FIRST_GROUP);
   for (let after = 0;;) {
     const page = await trx.selectFrom("playlist_items").select("id").where("external_playlist_id", "=", id)
       .where("id", ">", after).orderBy("id").limit(CHANGED_AT_ONCE).execute();
     const last = page[page.length - 1];
     if (last === undefined) return;
     await sql`UPDATE playlist_items SET
-      category = ${category === "" ? sql`nullif(${group}, '')` : sql`${category}`},
+      category = ${category === "" ? sql`nullif(${first}, '')` : sql`${category}`},
       subcategory = ${category === "" ? sql`''` : group}, updated_at = ${now}
       WHERE id > ${after} AND id <= ${last.id} AND external_playlist_id = ${id} AND locked = 0`.execute(trx);
     after = last.id;

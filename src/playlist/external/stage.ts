@@ -17,6 +17,7 @@ import {
   inStatements,
   type ListFacts,
 } from "../entry.ts";
+import { GroupNames } from "../group-names.ts";
 import { guidesOf, readM3u } from "../m3u/read.ts";
 import { SharedIds } from "../shared-ids.ts";
 import type { M3uEntry, M3uHeader } from "../m3u/types.ts";
@@ -52,7 +53,7 @@ export interface StageRequest {
   readonly baseUrl: string;
   /** Largest list, bytes, packed or not. */
   readonly maxBytes: number;
-  readonly facts: Omit<ListFacts, "header">;
+  readonly facts: Omit<ListFacts, "header" | "groups">;
   readonly report: (error: TaskError) => void;
   readonly signal: AbortSignal;
 }
@@ -72,13 +73,15 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
   const seen = new Map<string, number>();
   const known = new Set<string>();
   const ids = new SharedIds();
+  const groups = await GroupNames.load(store);
   let header: M3uHeader = { attributes: {} };
+  const guides = new Set<string>();
   let entries = 0;
   let position = 0;
   const batch = new EntryBatch();
   const flush = async () => {
     if (signal.aborted) throw abortError(signal);
-    const facts = { ...request.facts, header: header.attributes };
+    const facts = { ...request.facts, header: header.attributes, groups };
     const write = (trx: Transaction<Schema>) => async (part: readonly M3uEntry[]) => {
       const all = part.map((entry) => ({ entry, fields: entryFields(entry, facts) }));
       for (const { fields } of all) ids.add(fields);
@@ -102,8 +105,12 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
   };
   const limits = { maxBytes, maxUnpackedBytes: maxBytes, isUnpacked, maxEntries: MAX_ENTRIES + 1 };
   for await (const event of readM3u(request.body, { baseUrl, signal, ...limits })) {
-    if (event.kind === "header") header = event.header;
-    else if (event.kind === "error") request.report(event.error);
+    if (event.kind === "header") {
+      // Joined lists have several, each for the entries that follow.
+      await flush();
+      header = event.header;
+      for (const url of guidesOf(header)) guides.add(url);
+    } else if (event.kind === "error") request.report(event.error);
     else {
       if (++entries > MAX_ENTRIES) {
         throw new MillraceError("too_large", `the list has more than ${MAX_ENTRIES} entries`);
@@ -121,7 +128,7 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
   return {
     entries,
     rows: position,
-    guides: guidesOf(header),
+    guides: [...guides],
     ids,
     removed: removedRows.filter(({ hash }) => !removedHere.has(hash)),
   };

@@ -26,7 +26,7 @@ export function readAttributes(text: string, start = 0): { attributes: Record<st
       const match = ATTRIBUTE.exec(text);
       if (match !== null) {
         if (count++ < MAX_ATTRIBUTES) {
-          attributes[match[1]!.toLowerCase()] = (match[2] ?? match[3] ?? match[4] ?? "").trim();
+          addAttribute(attributes, match[1]!.toLowerCase(), (match[2] ?? match[3] ?? match[4] ?? "").trim());
         }
         at = ATTRIBUTE.lastIndex;
         continue;
@@ -39,13 +39,22 @@ export function readAttributes(text: string, start = 0): { attributes: Record<st
   return { attributes, end: -1 };
 }
 
+/** Of an attribute that a line repeats the first value counts, as in players; several groups are several groups. */
+function addAttribute(attributes: Record<string, string>, name: string, value: string): void {
+  const before = attributes[name];
+  if (!before) attributes[name] = value;
+  else if (name === "group-title" && value !== "") attributes[name] = `${before};${value}`;
+}
+
 /** Reads what follows `#EXTINF:`. Never fails: missing parts are -1 or empty. */
 export function readExtInf(text: string): ExtInf {
   const duration = /^\s*(-?\d{1,9}(?:\.\d{1,9})?)(?=[\s,]|$)/.exec(text);
   const seconds = Number(duration?.[1] ?? -1);
   const durationSeconds = seconds < 0 ? -1 : Math.round(seconds * 1000) / 1000;
   const start = duration?.[0].length ?? 0;
-  let { attributes, end } = readAttributes(text, start);
+  const first = readAttributes(text, start);
+  const { attributes } = first;
+  let { end } = first;
   if (end === -1) {
     // An unclosed quote swallowed the comma.
     const comma = text.lastIndexOf(",");
@@ -55,7 +64,7 @@ export function readExtInf(text: string): ExtInf {
   for (let rounds = 0; rounds < MAX_ATTRIBUTES && ATTRIBUTE_AFTER_COMMA.test(text.slice(end + 1)); rounds++) {
     const more = readAttributes(text, end + 1);
     if (more.end === -1) break;
-    attributes = { ...attributes, ...more.attributes };
+    for (const [name, value] of Object.entries(more.attributes)) addAttribute(attributes, name, value);
     end = more.end;
   }
   return { durationSeconds, attributes, title: text.slice(end + 1).trim() };

@@ -45,7 +45,7 @@ type EventOf<Made> = Exclude<M3uEvent, { kind: "entry" }> | { kind: "entry"; lin
 type MakeEntry<Made> = (url: string, info: string | null, group: string, directives: readonly string[]) => Made;
 
 /**
- * Yields the header if there is one, entries, and errors for lines that could not be used, in order. Throws `too_large`
+ * Yields headers, each of which holds for the entries after it, entries, and errors for lines that could not be used, in order. Throws `too_large`
  * over a limit of bytes, `invalid_argument` for anything but a list (a web page, an HLS manifest, damaged gzip), `aborted`.
  * Servers send errors with status 200, so text is a list only if it has `#EXTM3U` or `#EXTINF`, or begins with an address.
  * Leaving the loop cancels `stream`.
@@ -79,7 +79,6 @@ async function* eventsOf<Made>(
   const fail = (line: number, message: string) => ({ kind: "error" as const, error: { line, message } });
   const reset = () => {
     info = null;
-    group = "";
     directives = [];
   };
   const { signal, maxLineBytes } = options;
@@ -90,7 +89,8 @@ async function* eventsOf<Made>(
         yield fail(number, "the line is too long");
         continue;
       }
-      const text = oneLine(raw);
+      // Joined lists have byte order marks in their middle.
+      const text = oneLine(raw.startsWith("\uFEFF") ? raw.slice(1) : raw);
       if (text === "") continue;
       if (!begun && /^<(?:!doctype|html|\?xml)/i.test(text)) {
         throw new MillraceError("invalid_argument", "invalid playlist: it is a web page or XML document");
@@ -98,19 +98,18 @@ async function* eventsOf<Made>(
       if (HLS_ONLY.test(text)) {
         throw new MillraceError("invalid_argument", "invalid playlist: it is the HLS manifest of one stream");
       }
-      const first = !begun;
       begun = true;
-      if (/^#EXTM3U(?=\s|$)/i.test(text)) {
+      if (/^#EXTM3U(?=[\s:]|$)/i.test(text)) {
         isList = true;
-        if (first) {
-          yield { kind: "header", header: { attributes: readAttributes(withoutCommas(text.slice(7))).attributes } };
-        }
+        group = "";
+        yield { kind: "header", header: { attributes: readAttributes(withoutCommas(text.slice(7))).attributes } };
       } else if (/^#EXTINF:/i.test(text)) {
         isList = true;
         if (info !== null) yield fail(infoLine, "no address follows");
         info = text.slice(8);
         infoLine = number;
       } else if (/^#EXTGRP:/i.test(text)) {
+        // It holds for all entries until the next one, which may be empty.
         group = text.slice(8).trim();
       } else if (/^#(?:EXT|KODIPROP)[\w-]*:/i.test(text)) {
         if (directives.length < MAX_DIRECTIVES) directives.push(text);
@@ -147,9 +146,10 @@ function noList(): MillraceError {
 /** Guides that a header names, each once, in their order. */
 export function guidesOf(header: M3uHeader): string[] {
   const guides = new Set<string>();
-  for (const name of ["url-tvg", "x-tvg-url", "tvg-url"]) {
-    for (const part of (header.attributes[name] ?? "").split(",")) {
-      const url = part.trim();
+  for (const name of ["url-tvg", "x-tvg-url", "tvg-url", "url-epg"]) {
+    // Commas and semicolons may be parts of an address.
+    for (const part of (header.attributes[name] ?? "").split(/[\s,;|]+(?=https?:\/\/)/i)) {
+      const url = trimEndOf(part.trim(), ",;| ");
       if (/^https?:\/\//i.test(url) && URL.canParse(url) && guides.size < MAX_GUIDES) guides.add(url);
     }
   }

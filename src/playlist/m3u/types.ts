@@ -16,7 +16,7 @@ export interface M3uEntry {
   readonly durationSeconds: number;
   /** Attributes of `#EXTINF` by lower-case name: `tvg-id`, `tvg-logo`, `group-title`, `catchup-source`, … */
   readonly attributes: Readonly<Record<string, string>>;
-  /** `#EXTGRP`, empty when absent. */
+  /** The last `#EXTGRP` before its address; empty when absent. */
   readonly group: string;
   /** Other directives of the entry (`#EXTVLCOPT:…`, `#KODIPROP:…`, `#EXTIMG:…`), whole lines in their order. */
   readonly directives: readonly string[];

@@ -11,8 +11,11 @@ export async function* writeM3u(
   entries: Iterable<M3uEntry> | AsyncIterable<M3uEntry>,
 ): AsyncGenerator<string> {
   let part = `#EXTM3U${writeAttributes(header.attributes)}\n`;
+  let group = "";
   for await (const entry of entries) {
-    part += writeM3uEntry(entry);
+    // An empty group ends the one before, which players take to hold until then.
+    part += writeM3uEntry(entry, entry.group !== "" || group !== "");
+    group = entry.group;
     if (part.length < PART_CHARS) continue;
     yield part;
     part = "";
@@ -21,9 +24,9 @@ export async function* writeM3u(
 }
 
 /** The lines of one entry, each with its line end. */
-function writeM3uEntry(entry: M3uEntry): string {
+function writeM3uEntry(entry: M3uEntry, hasGroup: boolean): string {
   let text = writeExtInf(entry) + "\n";
-  if (entry.group !== "") text += `#EXTGRP:${oneLine(entry.group)}\n`;
+  if (hasGroup) text += `#EXTGRP:${oneLine(entry.group)}\n`;
   for (const directive of entry.directives) {
     if (directive.startsWith("#")) text += oneLine(directive) + "\n";
   }
