@@ -144,7 +144,7 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
   ],
   ["ALTER TABLE external_playlists ADD COLUMN shrunk_at INTEGER NOT NULL DEFAULT 0"],
   // Some values of `tvg-id` are none; which ids are on entries of many names shows when the lists are read whole again.
-  [renameItems, "UPDATE external_playlists SET etag = '', last_modified = '', digest = ''"],
+  ["UPDATE external_playlists SET etag = '', last_modified = '', digest = ''"],
   [
     ...["hash", "hash_v2"].flatMap((name) => [
       `ALTER TABLE playlist_items ADD COLUMN first_${name} TEXT`,
@@ -153,6 +153,15 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     "ALTER TABLE external_removed ADD COLUMN tvg_id TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE external_removed ADD COLUMN title TEXT",
   ],
+  [
+    // Items that vanished from their lists keep their numbers.
+    "DROP INDEX playlist_items_by_number",
+    `CREATE INDEX playlist_items_by_number ON playlist_items (imported ->> '$.attributes."tvg-chno"')
+      WHERE imported ->> '$.attributes."tvg-chno"' IS NOT NULL AND is_deleted = 0
+        AND (enabled = 1 OR vanished_at IS NOT NULL)`,
+  ],
+  // More letters are folded, and numbers, groups and radio stations are read from lists in more ways.
+  [renameItems, "UPDATE external_playlists SET etag = '', last_modified = '', digest = ''"],
 ];
 
 /** Version of a database that another program made. */

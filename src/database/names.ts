@@ -2,17 +2,46 @@
 
 // deno-lint-ignore no-control-regex
 const ASCII = /^[\x00-\x7f]*$/;
-/** In these scripts marks over letters are only decoration; elsewhere (Devanagari, kana) they make a different letter. */
-const DECORATED = /([\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}])(\p{M}+)/gu;
+/**
+ * In these scripts marks over letters are only decoration, or vowels that most texts leave out; elsewhere (Devanagari, kana)
+ * they make a different letter.
+ */
+const DECORATED = /([\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Arabic}\p{Script=Hebrew}])(\p{M}+)/gu;
+/** Letters that do not decompose, as people without them on their keyboard write them; and what only lengthens a word. */
+const WRITTEN: Readonly<Record<string, string>> = {
+  ł: "l",
+  ß: "ss",
+  ø: "o",
+  æ: "ae",
+  œ: "oe",
+  đ: "d",
+  ð: "d",
+  ı: "i",
+  þ: "th",
+  ħ: "h",
+  ŧ: "t",
+  ŋ: "n",
+  ς: "σ",
+  ى: "ي",
+  "\u0640": "",
+};
+/** The letters of `WRITTEN`, and Hiragana. */
+const REWRITTEN = new RegExp(`[${Object.keys(WRITTEN).join("")}\\u3041-\\u3096]`, "gu");
+/** From Hiragana to Katakana. */
+const KATAKANA = 0x60;
 /** Words that say how a channel is encoded, not which channel it is. */
 const QUALITY =
   /(?<![\p{L}\p{N}])(?:[fuq]?hd|full ?hd|ultra ?hd|sd|hq|lq|[248]k|hdr(?:10)?\+?|sdr|hevc|avc|av1|[hx][. ]?26[45]|mpeg[24]|(?:2160|1440|1080|720|576|540|480|360)[pi]?|(?:25|50|60) ?fps)(?![\p{L}\p{N}+])/gu;
 
-/** `text` in lower case, in one width and without diacritics: `Ｃafé` and `CAFE` become equal. Й stays a separate letter. */
+/**
+ * `text` in lower case, in one width, one kana and without diacritics: `Ｃafé` and `CAFE`, `Łódź` and `lodz` become equal.
+ * Й stays a separate letter.
+ */
 export function foldText(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
   return text.normalize("NFKD").toLowerCase()
     .replace(DECORATED, (all, letter: string, marks: string) => letter === "и" && marks === "\u0306" ? all : letter)
+    .replace(REWRITTEN, (letter) => WRITTEN[letter] ?? String.fromCharCode(letter.charCodeAt(0) + KATAKANA))
     .normalize("NFC");
 }
 

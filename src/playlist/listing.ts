@@ -8,7 +8,7 @@ import type { Db, Selection } from "./matches.ts";
 /** Selects the items to list. */
 export interface ItemFilter {
   readonly owner?: string | undefined;
-  /** Part of the title; case and diacritics do not matter. */
+  /** Words or parts of words of the title, in any order; case and diacritics do not matter. */
   readonly query?: string | undefined;
   readonly category?: string | undefined;
   /** true: only favourites; false: only the others. */
@@ -33,18 +33,25 @@ export interface ListRequest extends ItemFilter {
 const PAGE_ITEMS = 500;
 /** The index of titles holds every run of this many characters. Shorter queries look at all titles. */
 const MIN_INDEXED_CHARS = 3;
+/** Most words of a query that are looked for one by one; titles have fewer. */
+const MAX_WORDS = 16;
 
 /** The items that the filter selects. A query of three characters or more begins with what the index of titles has. */
 export function selectionOf(filter: ItemFilter): Selection {
-  const text = foldText(filter.query ?? "");
+  const words = wordsOf(filter).filter(isIndexed);
   const all = listed(filter.trash === true, filter.category);
-  return { ...isIndexed(text) ? { ...titlesWith(text), others: all } : all, where: isSelected(filter) };
+  return { ...words.length > 0 ? { ...titlesWith(...words), others: all } : all, where: isSelected(filter) };
 }
 
 /** SQL condition that a row of `playlist_items` is one of the items that the filter selects. */
 export function isSelected(filter: ItemFilter): RawBuilder<unknown> {
-  const text = foldText(filter.query ?? "");
-  return allOf([...conditionsOf(filter), ...text === "" ? [] : [titleContains(text)]]);
+  return allOf([...conditionsOf(filter), ...wordsOf(filter).map(titleContains)]);
+}
+
+/** The folded words of the query; more than `MAX_WORDS` count as one. */
+function wordsOf({ query = "" }: ItemFilter): string[] {
+  const words = foldText(query).split(/\s+/).filter((word) => word !== "");
+  return words.length <= MAX_WORDS ? words : [words.join(" ")];
 }
 
 /** The items of the playlist or the trash, or of one of its categories, as candidates. */
@@ -53,9 +60,9 @@ export function listed(isTrash: boolean, category?: string): Pick<Selection, "ca
   return { key: sql`id`, candidates: category === undefined ? place : sql`${place} AND category = ${category}` };
 }
 
-/** Items whose titles contain `text`, which `foldText` returned and `isIndexed` accepts, as candidates. */
-export function titlesWith(text: string): Pick<Selection, "candidates" | "key"> {
-  const phrase = `"${text.replaceAll('"', '""')}"`;
+/** Items whose titles contain `texts`, which `foldText` returned and `isIndexed` accepts, as candidates. */
+export function titlesWith(...texts: readonly string[]): Pick<Selection, "candidates" | "key"> {
+  const phrase = texts.map((text) => `"${text.replaceAll('"', '""')}"`).join(" AND ");
   return {
     key: sql`rowid`,
     candidates: sql`SELECT rowid AS id FROM playlist_search WHERE playlist_search MATCH ${phrase}`,

@@ -177,3 +177,31 @@ test("Playlist changes a channel of more items than a statement has parameters",
   ]);
   await store.close();
 });
+
+test("Playlist.json() finds titles that have all words of the query, in any order, short words and signs included", async () => {
+  const store = createStore(await loadPorts(), { kind: "memory" });
+  const playlist = new Playlist(store, new FakeClock());
+  try {
+    for (const title of ["Łódź TV", "Rock & Roll", "TV 100% Hits", "A_B", '"Quoted"', "C++", "Discovery Channel"]) {
+      await playlist.add({ title, transportType: "bt", isLive: -1 });
+    }
+    const found = async (query: string) =>
+      (JSON.parse(`[${await textOf(playlist.json({ query }))}]`) as { title: string }[]).map(({ title }) => title);
+    const table: [string, string[]][] = [
+      ["tv lodz", ["Łódź TV"]],
+      ["roll  ROCK", ["Rock & Roll"]],
+      ["& ro", ["Rock & Roll"]],
+      ["hits 100%", ["TV 100% Hits"]],
+      ["a_b", ["A_B"]],
+      ['"quoted"', ['"Quoted"']],
+      ["c++", ["C++"]],
+      ["chan disc", ["Discovery Channel"]],
+      ["tv", ["Łódź TV", "TV 100% Hits"]],
+      ["tv nothing", []],
+      [Array.from({ length: 50 }, () => "tv").join(" "), []],
+    ];
+    for (const [query, titles] of table) assertEquals(await found(query), titles, query);
+  } finally {
+    await store.close();
+  }
+});

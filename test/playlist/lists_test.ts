@@ -28,6 +28,25 @@ test("normalizedName() leaves out writing, diacritics and words for the quality"
   assertEquals(foldText("ＣＡＦÉ й"), "cafe й");
 });
 
+test("foldText() writes letters of all alphabets as people search for them", () => {
+  const table: [string, string][] = [
+    ["Łódź Żółć", "lodz zolc"],
+    ["Straße FUSSBALL", "strasse fussball"],
+    ["Ærø Øst œuvre", "aero ost oeuvre"],
+    ["Đài Việt Þór", "dai viet thor"],
+    ["İstanbul IŞIK ıspanak", "istanbul isik ispanak"],
+    ["ΕΛΛΆΣ Ελλάς", "ελλασ ελλασ"],
+    ["قناة الأولى", "قناة الاولي"],
+    ["الْعَرَبِيَّة ـ", "العربية "],
+    ["עָרוּץ", "ערוץ"],
+    ["てれび ﾃﾚﾋﾞ", "テレビ テレビ"],
+    ["हिन्दी", "हिन्दी"],
+    ["Й й", "й й"],
+  ];
+  for (const [text, folded] of table) assertEquals(foldText(text), folded.normalize("NFC"), text);
+  assertEquals(mediaGroup({ title: "Polsat Łódź HD", tvgId: "" }), mediaGroup({ title: "polsat lodz", tvgId: "" }));
+});
+
 test("contentHashes() answers the SHA-1 and SHA-256 of the address and its kind when an item has one", async () => {
   const item = { infohash: "", contentId: null, url: "http://a/é", title: "t" };
   const bytes = new TextEncoder().encode("url:http://a/é");
