@@ -9,10 +9,14 @@ const NUMBER = /^\d{1,9}(?:\.\d{1,4})?$/;
 /** SQL: the number that a list gave an item, as the index of numbers has it. */
 const given = (table: string) => sql.raw<string | null>(`${table}.imported ->> '$.attributes."tvg-chno"'`);
 
-/** SQL: the oldest enabled item to which a list gave this number, or null. */
+/**
+ * SQL: the oldest enabled item to which a list gave this number, or null. One that its list lacks at the moment keeps its
+ * number: it may be back tomorrow.
+ */
 const holderOf = (number: RawBuilder<unknown>) =>
   sql`(SELECT min(holder.id) FROM playlist_items AS holder WHERE ${given("holder")} = ${number}
-    AND ${given("holder")} IS NOT NULL AND holder.is_deleted = 0 AND holder.enabled = 1)`;
+    AND ${given("holder")} IS NOT NULL AND holder.is_deleted = 0
+    AND (holder.enabled = 1 OR holder.vanished_at IS NOT NULL))`;
 
 /** Columns to select from `playlist_items`, from which `numberOf` makes an item's number. */
 export const NUMBER_COLUMNS = {

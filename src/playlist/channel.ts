@@ -93,7 +93,8 @@ export class Channels {
   }
 
   /**
-   * One entry per channel that this engine can play, named after its oldest enabled item; films are left out. Made once per
+   * One entry per channel that this engine can play, named after its oldest item that plays; films and
+   * folders of files are left out. Made once per
    * change of the library.
    */
   async lineup(): Promise<readonly LineupEntry[]> {
@@ -113,7 +114,8 @@ export class Channels {
   }
 
   async #readLineup(db: Db): Promise<readonly LineupEntry[]> {
-    const where = sql`playlist_items.is_deleted = 0 AND enabled = 1 AND transport_type = 'bt' AND is_live <> 0`;
+    const where = sql`playlist_items.is_deleted = 0 AND enabled = 1 AND transport_type = 'bt' AND is_live <> 0
+      AND (infohash <> '' OR content_id IS NOT NULL OR url IS NOT NULL) AND NOT (is_live = -1 AND is_multi_tfile = 1)`;
     const selection = { ...listed(false), where, perChannel: true, limit: MAX_CHANNELS };
     const ids = await matchesOf(this.#store).of(db, selection);
     const entries: LineupEntry[] = [];

@@ -101,6 +101,16 @@ export function groupOf({ attributes, group }: Pick<M3uEntry, "attributes" | "gr
   return (attributes["group-title"] || group).slice(0, MAX_TEXT_CHARS);
 }
 
+/** Attributes in which lists give the number of a channel. */
+const NUMBERS = ["tvg-chno", "ch-number", "channel-number"];
+
+/** Puts the number of the channel into `tvg-chno`, where the index of numbers looks for it. */
+function setNumber(attributes: Record<string, string>): void {
+  const number = NUMBERS.map((name) => attributes[name]).find((value) => value);
+  if (number !== undefined) attributes["tvg-chno"] = number;
+  else delete attributes["tvg-chno"];
+}
+
 /** Returns the columns of the item that `entry` describes. */
 export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
   const { [EXTERNAL_MARK]: _, ...attributes } = entry.attributes;
@@ -108,10 +118,12 @@ export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
     const value = list.header[name];
     if (value && attributes[name] === undefined) attributes[name] = value;
   }
+  setNumber(attributes);
   const { url, ...kept } = entry;
   const imported: ImportedEntry = { ...kept, attributes };
   const located = locateItem(url, entry.durationSeconds);
-  const isLive = located.is_live === -1 && list.isBroadcast ? 1 : located.is_live;
+  const isEndless = list.isBroadcast || /^(?:1|true|yes)$/i.test(attributes["radio"] ?? "");
+  const isLive = located.is_live === -1 && isEndless ? 1 : located.is_live;
   const title = entry.title.slice(0, MAX_TEXT_CHARS);
   const tvgId = short(attributes["tvg-id"]);
   const [group = "", ...more] = groupsOf(groupOf(entry));

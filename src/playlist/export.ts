@@ -152,7 +152,7 @@ function entryOf(row: Row, url: string, number: string | null, request: ExportRe
   set("tvg-id", row.tvg_id);
   set("tvg-name", row.tvg_name);
   set("tvg-logo", row.tvg_logo.startsWith("data:") ? request.logoUrl(row.id) : row.tvg_logo);
-  if (number !== null) attributes["tvg-chno"] ??= number;
+  if (number !== null) attributes["tvg-chno"] = number;
   if (!attributes["group-title"] && imported.group === "") set("group-title", row.category ?? "");
   if (row.external_playlist_id >= 0) attributes[EXTERNAL_MARK] = "1";
   return { ...imported, title: row.title, attributes, url };

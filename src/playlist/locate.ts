@@ -22,6 +22,9 @@ const HEX_40 = /^[0-9a-f]{40}$/i;
 /** File names of recorded content, which has an end. */
 const RECORDED =
   /\.(?:mp4|m4v|mkv|webm|avi|mov|wmv|flv|mpe?g|vob|asf|mp3|m4a|aac|e?ac3|ec3|wma|ape|flac|ogg|opus|wav)$/i;
+/** Words in the path of radio stations, cameras and channels, whose addresses end like files, too. */
+const ENDLESS =
+  /(?:^|[/._;-])(?:axis|cam(?:era)?|icecast|listen|live|pid|radio|shoutcast|stream(?:ing)?)(?=[/._;-]|$)/i;
 /** Schemes of endless streams. */
 const LIVE_SCHEME = /^(?:udp|rtp|igmp|srt|rist):/i;
 
@@ -54,7 +57,7 @@ export function locateItem(address: string, durationSeconds = -1): LocatedItem {
   if (/\.m3u8$/i.test(path)) return item("hls", isLive, { url: text });
   if (/\.mpd$/i.test(path)) return item("dash", isLive, { url: text });
   if (LIVE_SCHEME.test(bare)) return item("direct", 1, { url: text });
-  return item("direct", RECORDED.test(path) ? 0 : isLive, { url: text });
+  return item("direct", RECORDED.test(path) && !ENDLESS.test(path) ? 0 : isLive, { url: text });
 }
 
 /** Follows the selector order of section 4.1: the first present wins, even if only a later one is valid. */

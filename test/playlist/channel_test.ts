@@ -1,4 +1,5 @@
 import { test } from "node:test";
+import { sql } from "kysely";
 import { assert, assertEquals } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { createStore, type Store } from "../../src/database/store.ts";
@@ -99,6 +100,33 @@ test("numberOf() keeps the numbers of lists, and gives every other item a unique
     assertEquals(await Promise.all(others.map((text) => itemWithNumber(db, text))), Array(7).fill(null));
     await playlist.setFlag("enabled", [ids[0]!], false, {});
     assertEquals(await itemWithNumber(db, "7"), ids[1], "the next item that a list gave the number has it now");
+  });
+});
+
+test("numberOf() leaves a channel its number while a list lacks the item, and gives it to no other", async () => {
+  await withLibrary(async ({ store, playlist }) => {
+    const ids = [await playlist.add(item("A", 1)), await playlist.add(item("B", 2))];
+    for (const id of ids) await number(store, id, "9");
+    const db = await store.open();
+    await db.updateTable("playlist_items").set({ vanished_at: 5, enabled: 0 }).where("id", "=", ids[0]!).execute();
+    const { given_number, is_id_given } = NUMBER_COLUMNS;
+    const row = await db.selectFrom("playlist_items")
+      .select(["id", given_number.as("given_number"), is_id_given.as("is_id_given")]).where("id", "=", ids[1]!)
+      .executeTakeFirstOrThrow();
+    assertEquals([await numberOf(db, row), await itemWithNumber(db, "9")], ["2", ids[0]]);
+    const { rows } = await sql<{ detail: string }>`EXPLAIN QUERY PLAN SELECT ${given_number} FROM playlist_items
+      WHERE id = 1`.execute(db);
+    assert(rows.some(({ detail }) => detail.includes("playlist_items_by_number")), JSON.stringify(rows));
+  });
+});
+
+test("Channels.lineup() has channels whose oldest item has nothing to play yet, and no folders of files", async () => {
+  await withLibrary(async ({ playlist, channels }) => {
+    await playlist.add({ title: "News", transportType: "bt", isLive: -1, autoSearch: true });
+    await playlist.add(item("News HD", 1));
+    await playlist.add(item("Season", 2, { isLive: -1, isMulti: true }));
+    await playlist.add(item("Unknown", 3, { isLive: -1 }));
+    assertEquals((await channels.lineup()).map(({ title }) => title), ["News HD", "Unknown"]);
   });
 });
 

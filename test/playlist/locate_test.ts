@@ -42,3 +42,20 @@ test("locateItem() takes a duration for content that ends", () => {
   assertEquals([locateItem("http://h/x.m3u8", 60).is_live, locateItem("http://h/x.m3u8", 0).is_live], [0, -1]);
   assertEquals(locateItem(ID, 60).content_type, "vod");
 });
+
+test("locateItem() takes radio stations, cameras and channels for no files because of how their addresses end", () => {
+  const endless = [
+    "live.mp3",
+    "stream.aac",
+    "radio.ogg",
+    ";stream.mp3",
+    "pid/x/stream.mp4",
+    "axis/live.mpeg",
+    "live/u/p/1.mkv",
+  ];
+  for (const path of endless) assertEquals(locateItem(`http://h:8000/${path}`).is_live, -1, path);
+  for (const path of ["alive.mp3", "films/Oblivion.mkv", "streamline.mp4", "movie/u/p/1.mkv"]) {
+    assertEquals(locateItem(`http://h/${path}`).is_live, 0, path);
+  }
+  assertEquals(locateItem("http://h/live.mp3", 60).is_live, 0);
+});
