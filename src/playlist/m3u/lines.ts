@@ -1,12 +1,10 @@
 /**
- * Reads lines of text in an unknown encoding from a stream of bytes, in memory bounded by the longest line. UTF-16 is
- * recognised by its byte order mark or its zero bytes. Everything else is split as bytes, then each line is read as UTF-8 or,
- * if it is not valid, as Windows-1251 or Windows-1252, whichever the high bytes seen so far suggest.
+ * Reads lines of text in an unknown encoding from a stream of bytes, in memory bounded by the longest line, and by what is
+ * needed to decide the encoding.
  */
-import { concatBytes } from "../../bytes/hex.ts";
-import { textDecoder, utf16Name } from "../../bytes/text.ts";
 import { isTurnDue, nextTurn } from "../../bytes/turn.ts";
 import { abortError } from "../../errors.ts";
+import { asUtf8 } from "./encoding.ts";
 
 const CR = 0x0d;
 const LF = 0x0a;
@@ -38,7 +36,9 @@ export async function* textLines(
   chunks: AsyncIterable<Uint8Array>,
   { maxLineBytes = 256 * 1024, signal }: LineOptions = {},
 ): AsyncGenerator<readonly TextLine[]> {
-  const decode = textDecoder();
+  const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+  const decode = (bytes: Uint8Array, isFirst: boolean) =>
+    isFirst ? utf8.decode(bytes).replace(/^\uFEFF/, "") : utf8.decode(bytes);
   const begun = new LineStart(maxLineBytes);
   let afterCr = false;
   let number = 0;
@@ -124,27 +124,4 @@ class LineStart {
     this.#isTooLong = false;
     return line;
   }
-}
-
-/** Converts UTF-16 to UTF-8; anything else passes unchanged. */
-async function* asUtf8(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let head: Uint8Array | null = new Uint8Array(0);
-  let decoder: TextDecoder | null = null;
-  const encoder = new TextEncoder();
-  for await (const chunk of chunks) {
-    let bytes = chunk;
-    if (head !== null) {
-      bytes = head.length === 0 ? chunk : concatBytes([head, chunk]);
-      if (bytes.length < 4) {
-        head = bytes;
-        continue;
-      }
-      head = null;
-      const name = utf16Name(bytes);
-      if (name !== null) decoder = new TextDecoder(name);
-    }
-    yield decoder === null ? bytes : encoder.encode(decoder.decode(bytes, { stream: true }));
-  }
-  if (head !== null) yield head;
-  if (decoder !== null) yield encoder.encode(decoder.decode());
 }
