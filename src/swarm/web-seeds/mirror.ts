@@ -55,6 +55,8 @@ export class Mirror {
   isBarred = false;
   readonly #metainfo: Metainfo;
   readonly #rests = new Map<number, FileRest>();
+  /** Files that it has sent something of. */
+  readonly #sentFiles = new Set<number>();
   readonly #badFiles = new Set<number>();
   readonly #badPieces = new Set<number>();
 
@@ -74,18 +76,23 @@ export class Mirror {
     return this.#rests.size + this.#badPieces.size === 0;
   }
 
-  /** It did not send the file: it is asked for it again after `restMs`, by default later each time. */
+  /**
+   * It did not send the file: it is asked for it again after `restMs`, by default later each time. What it has sent before
+   * it most likely has: the default holds for that, whatever it says now.
+   */
   fileFailed(file: MetainfoFile, nowMs: number, restMs?: number): void {
     const known = this.#rests.get(file.index);
     // Several requests for one file fail together.
     if (known !== undefined && known.untilMs > nowMs) return;
     const failures = (known?.failures ?? 0) + 1;
-    this.#rests.set(file.index, { untilMs: nowMs + (restMs ?? backoffMs(failures)), failures });
+    const pauseMs = this.#sentFiles.has(file.index) ? backoffMs(failures) : restMs ?? backoffMs(failures);
+    this.#rests.set(file.index, { untilMs: nowMs + pauseMs, failures });
   }
 
   /** It sends the file. */
   fileCame(file: MetainfoFile): void {
     this.#rests.delete(file.index);
+    this.#sentFiles.add(file.index);
   }
 
   /**

@@ -25,6 +25,9 @@ const MAX_PAUSE_BYTES = 32;
 /** Pause before a file is asked for again that the server says it does not have, ms. */
 const ABSENT_MS = 10 * 60_000;
 
+/** Statuses of addresses that a redirect led to and that have expired. */
+const EXPIRED: ReadonlySet<number> = new Set([401, 403, 404, 410]);
+
 /** What a request failed for: one file at this server, or the server. */
 export interface Fault {
   /** "either": the server if it never sent anything, else the file. */
@@ -128,7 +131,10 @@ export interface SpanRequest {
   readonly signal: AbortSignal;
 }
 
-/** Asks for a span; `signal` ends the wait for an answer. The body may begin before the span. Rejects as `fetchRedirected` does. */
+/**
+ * Asks for a span; `signal` ends the wait for an answer. The body may begin before the span. Where a redirect led to an
+ * address that has expired meanwhile, the server is asked once more. Rejects as `fetchRedirected` does.
+ */
 export async function openBody(request: SpanRequest): Promise<WebBody | Fault> {
   const { clock, fetches, span, signal } = request;
   const control = new AbortController();
@@ -141,12 +147,18 @@ export async function openBody(request: SpanRequest): Promise<WebBody | Fault> {
     // Ranges count the bytes of the file, so the answer must not be compressed; some runtimes ask for that by default.
     const headers: Record<string, string> = { "accept-encoding": "identity" };
     if (request.asksRange) headers["range"] = `bytes=${span.offset}-${span.offset + span.length - 1}`;
-    const response = await fetchRedirected(
-      fetches,
-      span.url,
-      { headers, signal: control.signal },
-      "connection_failed",
-    );
+    let isRedirected = false;
+    const onRedirect = () => {
+      isRedirected = true;
+    };
+    const ask = () => {
+      return fetchRedirected(fetches, span.url, { headers, signal: control.signal, onRedirect }, "connection_failed");
+    };
+    let response = await ask();
+    if (isRedirected && EXPIRED.has(response.status)) {
+      response.body?.cancel().catch(() => {});
+      response = await ask();
+    }
     const begin = beginOf(response, request);
     if (typeof begin === "object" && span.file === null && begin.isBusy === true && response.body !== null) {
       return { ...begin, restMs: await namedPauseMs(response.body) ?? begin.restMs };
