@@ -3,14 +3,32 @@
 /** Pieces remembered per peer; the oldest is forgotten. */
 const MAX_AVOIDED = 256;
 
+/** The first pause, ms: a peer may reject only what its queue has no room for. */
+const FIRST_PAUSE_MS = 100;
+
 /** The pieces of one peer. */
 export class AvoidedPieces {
   readonly #untilMs = new Map<number, number>();
+  /** The pause at the last reject, 0 once it delivered, and its end. */
+  #pauseMs = 0;
+  #pausedUntilMs = -Infinity;
 
-  /** It isn't asked for the piece until then. */
-  add(piece: number, untilMs: number): void {
+  /**
+   * It rejected a block: it isn't asked for the piece for 100 ms, twice as long with each further reject, `mostMs` at
+   * most. Rejects of requests that stood together count as one.
+   */
+  add(piece: number, nowMs: number, mostMs: number): void {
+    if (this.#pauseMs === 0 || nowMs >= this.#pausedUntilMs) {
+      this.#pauseMs = Math.min(mostMs, Math.max(FIRST_PAUSE_MS, 2 * this.#pauseMs));
+      this.#pausedUntilMs = nowMs + this.#pauseMs;
+    }
     if (this.#untilMs.size >= MAX_AVOIDED) this.#untilMs.delete(this.#untilMs.keys().next().value!);
-    this.#untilMs.set(piece, untilMs);
+    this.#untilMs.set(piece, nowMs + this.#pauseMs);
+  }
+
+  /** It sent a block: what it rejects next is a first reject again. */
+  delivered(): void {
+    this.#pauseMs = 0;
   }
 
   /** It has the piece again: its earlier rejects no longer count. */

@@ -15,10 +15,15 @@ const ENDGAME_AFTER_MS = 500;
 /** Active pieces examined for endgame per tick. */
 const MAX_ENDGAME_PARTS = 64;
 
+/** Times that a silent peer without others beside it is asked again for the same; then its silence counts. */
+const MAX_REPEATS = 3;
+
 /** Finds late and lost blocks, and requests them again. */
 export class Rescue {
   readonly #core: Core;
   #copies = 0;
+  /** Times that requests were sent again to a peer since it last sent something. */
+  readonly #repeats = new WeakMap<PeerState, { readonly lastDataMs: number; readonly count: number }>();
 
   constructor(core: Core) {
     this.#core = core;
@@ -51,8 +56,8 @@ export class Rescue {
       if (silenceMs > tuning.dropMs) this.#drop(peer);
       // Without any other peer its requests are the only hope: they stay where they are.
       if (!this.#others(peer)) {
-        // Exception: it may have ignored requests sent before its handshake, so these are sent again.
-        if (!peer.doubtful || peer.presumed) continue;
+        // Exception: it may have ignored requests sent before its handshake or beyond its limit. They are sent again.
+        if (peer.presumed || !this.#mayHaveLost(peer, silenceMs)) continue;
         peer.doubtful = false;
         core.releaseAll(peer, true);
         freed = true;
@@ -66,6 +71,16 @@ export class Rescue {
     }
     if (freed && core.readers.size > 0) this.#makeRoom();
     return freed;
+  }
+
+  /** Whether the only peer may have lost what it owes. With BEP 6 it would have rejected what it does not send. */
+  #mayHaveLost(peer: PeerState, silenceMs: number): boolean {
+    if (peer.doubtful) return true;
+    if (peer.fast || silenceMs < this.#core.tuning.lonelyRepeatMs) return false;
+    const known = this.#repeats.get(peer);
+    const count = known?.lastDataMs === peer.lastDataMs ? known.count + 1 : 1;
+    this.#repeats.set(peer, { lastDataMs: peer.lastDataMs, count });
+    return count <= MAX_REPEATS;
   }
 
   /**

@@ -204,6 +204,7 @@ export class Scheduler implements SchedulerApi {
     const peer = core.peers.get(id);
     if (peer === undefined) return false;
     peer.onWhole(bytes);
+    peer.avoided.delivered();
     const block = Math.floor(offset / book.blockBytes);
     const part = book.parts.get(piece);
     const request = part === undefined ? null : book.findPart(peer, part, offset, bytes);
@@ -239,7 +240,7 @@ export class Scheduler implements SchedulerApi {
     if (!request) return;
     if (core.book.end(request)) core.freed(piece);
     if (peer.choked) peer.allowed?.delete(piece);
-    else peer.avoided.add(piece, nowMs + core.tuning.rejectMs);
+    else peer.avoided.add(piece, nowMs, core.tuning.rejectMs);
     this.#dispatch.all(nowMs);
   }
 

@@ -90,9 +90,11 @@ export const defaultTuning = {
   probeMs: 10_000,
   /** When no other peer is of use, a silent peer is trusted again this long after its stall. */
   lonelyProbeMs: 1000,
+  /** After this long a silent peer without others is asked again for what it owes, unless it has BEP 6. */
+  lonelyRepeatMs: 2000,
   /** Silence after which a peer is dropped. */
   dropMs: 30_000,
-  /** A peer that rejected a block isn't asked for that piece for this long. */
+  /** A peer that rejects block after block isn't asked for that piece for this long. */
   rejectMs: 5000,
   /** Unfinished pieces of a background download, bytes in total: the host keeps them in RAM. */
   activeLimitBytes: 48 * MiB,

@@ -156,3 +156,39 @@ test("tick() repeats the requests that the only peer ignored while it was presum
   host.advance(2000);
   assert(host.of(0).some((ask) => ask.piece === 0 && ask.offset === 0));
 });
+
+test("tick() asks a silent peer that has no others beside it again, unless BEP 6 makes it answer, and drops it then", () => {
+  for (const fast of [false, true]) {
+    const host = new FakeHost(4, 4, { slowBlockMs: 1e9 });
+    host.peer(0, { fast });
+    host.read(1, 0);
+    host.nowMs += 100;
+    host.deliver(host.of(0)[0]!);
+    let repeats = 0;
+    while (host.dropped.length === 0) {
+      const cancelled = host.cancelled.length;
+      host.advance(500);
+      if (host.cancelled.length > cancelled) repeats++;
+    }
+    assertEquals(repeats, fast ? 0 : 3);
+  }
+});
+
+test("rejected() waits longer from reject to reject, and less once the peer sends a block", () => {
+  const host = new FakeHost(1, 8);
+  host.peer(0);
+  host.read(1, 0);
+  const reject = () => {
+    for (const ask of [...host.asked]) {
+      host.asked.splice(host.asked.indexOf(ask), 1);
+      host.scheduler.rejected(0, ask.piece, ask.offset, host.nowMs);
+    }
+    const sinceMs = host.nowMs;
+    while (host.asked.length === 0) host.advance(20);
+    return host.nowMs - sinceMs;
+  };
+  const pausesMs = Array.from({ length: 8 }, reject);
+  assert(pausesMs.every((ms, i) => Math.abs(ms - Math.min(5000, 100 * 2 ** i)) <= 300), `${pausesMs}`);
+  host.deliver(host.asked[0]!);
+  assert(reject() <= 400);
+});
