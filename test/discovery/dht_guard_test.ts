@@ -190,6 +190,51 @@ test("a lookup neither contacts nor reports addresses that are nearer than the n
   });
 });
 
+test("a lookup neither contacts nor reports addresses without a port, or in networks that nobody has", async () => {
+  await withNode(async (node, network) => {
+    node.addNode({ host: "8.8.8.8", port: 6881 });
+    network.answerAll();
+    network.sent.length = 0;
+    const found: SocketAddress[] = [];
+    const lookup = node.lookup(new Uint8Array(20).fill(9), 0, (peer) => found.push(peer), never);
+    await settle();
+    const at = (...bytes: number[]) => new Uint8Array(bytes);
+    const nodes = new Uint8Array([
+      ...[...id(5), 9, 9, 9, 8, 0, 0],
+      ...[...id(6), 0, 1, 2, 3, 0x1a, 0xe1],
+      ...[...id(7), 240, 0, 0, 1, 0x1a, 0xe1],
+      ...[...id(8), 9, 9, 9, 9, 0x1a, 0xe1],
+      // Cut short.
+      ...id(9),
+    ]);
+    const values = [at(1, 2, 3, 4, 0, 0), at(0, 1, 2, 3, 26, 225), at(1, 2, 3), at(1, 2, 3, 5, 26, 225), "x", 7];
+    const asked = network.sent.find(({ message }) => text(message["q"]) === "get_peers")!;
+    network.sent.length = 0;
+    network.deliver({ t: asked.message["t"], y: "r", r: { id: id(1), nodes, values, token: "x" } }, "8.8.8.8");
+    await settle();
+    assertEquals([...new Set(network.sent.map(({ to }) => to.host))], ["9.9.9.9"]);
+    assertEquals(found, [{ host: "1.2.3.5", port: 6881 }]);
+    network.answerAll();
+    await lookup;
+  });
+});
+
+test("a node tells nobody of a peer that announced port 0", async () => {
+  await withNode((_node, network) => {
+    const infohash = new Uint8Array(20).fill(3);
+    const told = (host: string) => {
+      network.sent.length = 0;
+      network.query(1, host, "get_peers", { info_hash: infohash });
+      return network.sent.find(({ message }) => text(message["y"]) === "r")!.message["r"] as Record<string, unknown>;
+    };
+    for (const [host, port] of [["8.1.1.1", 0], ["8.2.1.1", 70_000], ["8.3.1.1", 6881]] as const) {
+      const { token } = told(host);
+      network.query(1, host, "announce_peer", { info_hash: infohash, port, token });
+    }
+    assertEquals(told("8.4.1.1")["values"], [new Uint8Array([8, 3, 1, 1, 0x1a, 0xe1])]);
+  });
+});
+
 test("withoutNearer() lets a node on this machine name any address, and leaves other messages unchanged", () => {
   const data = encodeBencode(
     { r: { id: id(1), values: [new Uint8Array([127, 0, 0, 1, 1, 2])] }, t: "aa", y: "r" } as never,
