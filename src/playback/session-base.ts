@@ -68,7 +68,7 @@ export interface BodyParts {
   /** Makes the bytes; the signal fires when the session stops, the client leaves or nothing comes for too long. */
   produce(signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** Why nothing came. */
-  silence(): StallReason;
+  silence(): string;
   /** Called once when the body is over, however. */
   finish(): void;
 }
@@ -324,7 +324,7 @@ export abstract class Session {
   }
 
   /** The error of a body that got nothing for too long. */
-  protected silence(reason: StallReason): MillraceError {
+  protected silence(reason: string): MillraceError {
     return new MillraceError("timeout", `no data for ${this.readTimeoutMs} ms: ${reason}`);
   }
 

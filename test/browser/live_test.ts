@@ -162,7 +162,7 @@ test("hls.js plays over gaps and discontinuities wherever they fall, to the end"
   }
   const { segments, cuts } = stream;
   const playlist = {
-    targetDurationS: cuts.targetDurationS,
+    targetDurationS: cuts.announceTargetS(),
     segments,
     droppedDiscontinuities: 0,
     ended: true,

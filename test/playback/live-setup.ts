@@ -7,13 +7,15 @@ import type { WindowFiles } from "../../src/playback/live/window-files.ts";
 import type { StartRequest } from "../../src/playback/start-request.ts";
 import type { SwarmManager } from "../../src/swarm/types.ts";
 import { FakeClock } from "../support/fake-clock.ts";
-import { FakeLiveSwarms, Studio } from "./live-support.ts";
+import { FakeLiveSwarms, type Media, Studio } from "./live-support.ts";
 import { FakeSwarm, FakeSwarms, makeSessions, startRequest } from "./support.ts";
 
 /** Opens the studio and the sessions; `start` starts one of the broadcast. */
-export async function setUp(options: { windowMs?: number; files?: WindowFiles; swarms?: SwarmManager } = {}) {
+export async function setUp(
+  options: { windowMs?: number; files?: WindowFiles; swarms?: SwarmManager; media?: Media } = {},
+) {
   const clock = new FakeClock();
-  const studio = await Studio.open({ clock });
+  const studio = await Studio.open({ clock, ...(options.media !== undefined && { media: options.media }) });
   const live = new FakeLiveSwarms(studio);
   const seen: AnyMetainfo[] = [];
   const sessions = makeSessions(clock, options.swarms ?? new FakeSwarms(new FakeSwarm([])), {

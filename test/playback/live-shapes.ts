@@ -7,13 +7,16 @@ import type { LiveInputEvent } from "../../src/live/broadcast/input.ts";
 import { LiveReader } from "../../src/playback/live/live-reader.ts";
 import { LiveStream } from "../../src/playback/live/live-stream.ts";
 import { FakeClock } from "../support/fake-clock.ts";
-import type { SentPacket } from "../support/ts-shapes.ts";
-import { Studio } from "./live-support.ts";
+import { bytesOf, type SentPacket } from "../support/ts-shapes.ts";
+import { type Media, Studio } from "./live-support.ts";
 
 /** Data comes in steps of this, ms. */
 const STEP_MS = 100;
 /** How long the pieces under way need after the source has ended, ms. */
 const REST_MS = 1000;
+
+/** Length of the first playlist that is given out, ms. */
+const FIRST_PLAYLIST_MS = 3500;
 
 /** What came of one stream, by its PID. */
 export interface Units {
@@ -48,6 +51,7 @@ export async function view(packets: readonly SentPacket[]): Promise<Viewed> {
   const stream = new LiveStream(studio, clock, { limits: { windowMs: 600_000, maxBytes: 2 ** 30 } });
   const reading = new AbortController();
   const parts: Uint8Array[] = [];
+  let targetDurationS = 0;
   let [tsStartMs, tsPauseMs, lastMs, hlsStartMs] = [Infinity, 0, 0, Infinity];
   const read = (async () => {
     for await (const bytes of new LiveReader(stream).read(reading.signal)) {
@@ -80,6 +84,8 @@ export async function view(packets: readonly SentPacket[]): Promise<Viewed> {
     await sender.idle;
     studio.node.tick();
     await clock.advanceAsync(0);
+    const heldMs = stream.segments.reduce((sum, { durationMs }) => sum + durationMs, 0);
+    if (targetDurationS === 0 && heldMs > FIRST_PLAYLIST_MS) targetDurationS = stream.cuts.announceTargetS();
     if (stream.segments.length > 0) hlsStartMs = Math.min(hlsStartMs, clock.monotonic());
   }
   await sent;
@@ -105,7 +111,7 @@ export async function view(packets: readonly SentPacket[]): Promise<Viewed> {
     hlsMs: lengths.reduce((sum, ms) => sum + ms, 0),
     hlsLongestMs: Math.max(0, ...lengths),
     hlsCuts: segments.filter(({ discontinuity }) => discontinuity).length,
-    targetDurationS: stream.cuts.targetDurationS,
+    targetDurationS,
   };
   await stream.close();
   return viewed;
@@ -119,6 +125,24 @@ export function unitsOf(ts: Uint8Array): Units {
     units[pidOf(ts, at)] = (units[pidOf(ts, at)] ?? 0) + 1;
   }
   return units;
+}
+
+/** Packets as a studio's media. */
+export class SentMedia implements Media {
+  readonly #packets: readonly SentPacket[];
+  #at = 0;
+  #ms = 0;
+
+  constructor(packets: readonly SentPacket[]) {
+    this.#packets = packets;
+  }
+
+  next(ms: number): Uint8Array {
+    this.#ms += ms;
+    const from = this.#at;
+    while (this.#at < this.#packets.length && this.#packets[this.#at]!.atMs < this.#ms) this.#at++;
+    return bytesOf(this.#packets.slice(from, this.#at));
+  }
 }
 
 /** Sends packets when they are due, in steps. */

@@ -19,8 +19,14 @@ import { ed25519 } from "../../platform/shared/signatures.ts";
 /** Source data comes in steps of this, ms. */
 const STEP_MS = 100;
 
+/** What a studio sends. */
+export interface Media {
+  /** The bytes due after `ms` more. */
+  next(ms: number): Uint8Array;
+}
+
 /** A clip that never ends, at the pace of its own bitrate. */
-export class EndlessClip {
+export class EndlessClip implements Media {
   readonly #packets: Uint8Array;
   readonly #looper = new TsLooper();
   readonly #bytesPerMs: number;
@@ -64,7 +70,7 @@ export class Studio implements LiveSource {
   readonly swarm = new AbortController();
   readonly ending = this.swarm.signal;
   readonly #listeners = new Set<() => void>();
-  readonly #media: EndlessClip;
+  readonly #media: Media;
 
   private constructor(
     parts: {
@@ -74,7 +80,7 @@ export class Studio implements LiveSource {
       verifier: CryptoVerifier;
       signer: HeaderSigner;
       sequence: SequenceAllocator;
-      media: EndlessClip;
+      media: Media;
     },
   ) {
     this.clock = parts.clock;
@@ -106,7 +112,7 @@ export class Studio implements LiveSource {
   }
 
   static async open(
-    options: { clip?: string; durationS?: number; clock?: Clock; windowS?: number; name?: string } = {},
+    options: { clip?: string; durationS?: number; media?: Media; clock?: Clock; windowS?: number; name?: string } = {},
   ): Promise<Studio> {
     const key = await createLiveKey();
     const { bytes, metainfo } = await createLiveTransportFile({
@@ -123,7 +129,7 @@ export class Studio implements LiveSource {
       verifier: new CryptoVerifier(key.publicKey, metainfo.infohash, { sha256, ed25519 }),
       signer: await HeaderSigner.create(key.privateKey, metainfo.infohash),
       sequence: new SequenceAllocator({ ...key, epoch: 1, nextSeq: 0, timestampMs: 0 }, () => Promise.resolve()),
-      media: new EndlessClip(options.clip, options.durationS),
+      media: options.media ?? new EndlessClip(options.clip, options.durationS),
     });
   }
 

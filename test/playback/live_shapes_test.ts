@@ -8,6 +8,7 @@ import {
   MAP_PID,
   maps,
   mapSection,
+  pictures,
   programs,
   type SentPacket,
   slides,
@@ -35,7 +36,7 @@ interface Shape {
   readonly lost?: number;
   /** Discontinuities in HLS. Default: `lost`. */
   readonly cuts?: number;
-  /** When MPEG TS and HLS begin at the latest, ms: the bitrate is measured for 3 s. Default 3500. */
+  /** When HLS begins at the latest, and MPEG TS within 5 s, ms: the bitrate is measured for 3 s. Default 3500. */
   readonly startMs?: number;
   /** Longest time without any MPEG TS, ms. Default 1500. */
   readonly pauseMs?: number;
@@ -85,6 +86,11 @@ const SHAPES: readonly Shape[] = [
   { name: "a clock that comes every 4 s", sent: clockEvery(4000)(TV) },
   { name: "slides 5 s apart", sent: slides(5000)(TV), startMs: 4500 },
   { name: "slides 12 s apart", sent: slides(12_000)(TV), lost: 1, startMs: 4500, missing: [1, 5] },
+  { name: "no key frame after the first", sent: pictures((atMs, isKey) => !isKey || atMs < 900)(TV), startMs: 10_500 },
+  {
+    name: "key frames 1 s apart, later 9",
+    sent: pictures((atMs, isKey) => !isKey || atMs < 5000 || Math.floor(atMs / 1000) % 9 === 0)(TV),
+  },
   { name: "a clock set ahead by 5 s", sent: clockSet(12_000, 5000)(TV), lost: 1, missing: [26, 3] },
 ];
 
@@ -93,7 +99,10 @@ for (const { name, sent, lost = 0, cuts = lost, startMs = 3500, pauseMs = 1500, 
     const viewed = await view(sent);
     const expected = unitsOf(bytesOf(sent));
     assertEquals(viewed.lost.length, lost, viewed.lost.join());
-    assert(viewed.tsStartMs <= startMs && viewed.hlsStartMs <= startMs, `${viewed.tsStartMs}, ${viewed.hlsStartMs} ms`);
+    assert(
+      viewed.tsStartMs <= Math.min(startMs, 5000) && viewed.hlsStartMs <= startMs,
+      `${viewed.tsStartMs}, ${viewed.hlsStartMs} ms`,
+    );
     assert(viewed.tsPauseMs <= pauseMs, `nothing came for ${viewed.tsPauseMs} ms`);
     for (const [output, units] of [["MPEG TS", viewed.tsUnits], ["HLS", viewed.hlsUnits]] as const) {
       for (const [i, pid] of [VIDEO_PID, SOUND_PID].entries()) {

@@ -12,7 +12,7 @@ export interface LivePlaylistSegment {
 
 /** The content of a playlist of a broadcast. */
 export interface LivePlaylist {
-  /** Never less than a segment rounded to seconds, and never falling (6.2.1). */
+  /** Never less than a segment rounded to seconds, and always the same (6.2.1). */
   readonly targetDurationS: number;
   /** Oldest first, numbered without a hole. */
   readonly segments: readonly LivePlaylistSegment[];

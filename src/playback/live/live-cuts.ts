@@ -15,11 +15,18 @@ const CUT_SHARE = 0.75;
 /** The first segments are this short if the stream allows it, ms, so that newcomers have some to begin with early. */
 const FIRST_SEGMENT_MS = 900;
 const FIRST_SEGMENTS = 3;
+/**
+ * Longest segment before a playlist is given out, ms. Later segments are no longer than its target duration, which must
+ * not change (RFC 8216, 6.2.1). Where key frames are further apart, segments begin without one.
+ */
+const LONGEST_SEGMENT_MS = 10_000;
+/** A longer step between access units says nothing about when the next one comes, 90 kHz. */
+const MOST_UNIT_90K = 90_000;
 /** How far beyond a cut the ends of other streams' units are awaited, packets (about 2 MiB). */
 const FOLLOW_PACKETS = 11_200;
 /** Numbers count from here, Unix ms (2020-01-01), so that a later window of the same broadcast has higher numbers. */
 const NUMBERS_FROM_MS = 1_577_836_800_000;
-/** The rest before a gap becomes a segment if it is at least this long, ms: browsers stumble over shorter ones. */
+/** The rest before a gap, or before a late key frame, becomes a segment if it is at least this long, ms: browsers stumble over shorter ones. */
 const LEAST_TAIL_MS = 500;
 /** Most segments kept: two hours of the shortest. A hostile stream could have one per packet. */
 const MAX_SEGMENTS = 5000;
@@ -67,9 +74,13 @@ interface Open {
   readonly point: LivePoint;
   readonly startMs: number;
   readonly discontinuity: boolean;
+  /** It began before its first random access point, because the segment before was too long. */
+  readonly isLate: boolean;
   /** Latest media time in it and the packet where its newest access unit begins. */
   lastPts90k: number | null;
   lastUnit: number;
+  /** Longest step between two access units, in the order of their times. */
+  unit90k: number;
   /** PIDs of which a unit begins in it, and those of which one does at `leastPts90k` or later. */
   readonly begun: Set<number>;
   readonly inTime: Set<number>;
@@ -88,8 +99,9 @@ export class LiveCuts implements ScanListener {
   readonly segments: LiveSegment[] = [];
   /** Discontinuities among the segments that were dropped. */
   droppedDiscontinuities = 0;
-  /** Longest segment so far, rounded to seconds (RFC 8216, 4.3.3.1); never less than the target. */
-  targetDurationS = Math.round(LIVE_SEGMENT_MS / 1000);
+  #longestMs = LIVE_SEGMENT_MS;
+  /** Target duration of the playlists that were given out, s. */
+  #announcedS: number | null = null;
   readonly #parts: LiveCutsParts;
   #open: Open | null = null;
   #closing: Closing | null = null;
@@ -114,6 +126,16 @@ export class LiveCuts implements ScanListener {
 
   constructor(parts: LiveCutsParts) {
     this.#parts = parts;
+  }
+
+  /**
+   * Target duration of a playlist that is given out, s, and of all later ones: no segment is longer when rounded (RFC 8216,
+   * 4.3.3.1).
+   */
+  announceTargetS(): number {
+    const open = this.#open;
+    const openMs = open === null ? 0 : this.#lengthMs(open, open.lastPts90k, open.startMs);
+    return this.#announcedS ??= Math.round(Math.max(this.#longestMs, Math.min(openMs, LONGEST_SEGMENT_MS)) / 1000);
   }
 
   /** Number of the next segment; null before the first. */
@@ -167,10 +189,7 @@ export class LiveCuts implements ScanListener {
   packet(pid: number, bytes: Uint8Array, at: number, number: number, mainPts90k: number | null): void {
     const open = this.#open;
     this.#seen = number + 1;
-    if (open !== null && mainPts90k !== null) {
-      open.lastUnit = number;
-      if (open.lastPts90k === null || stepBetween(open.lastPts90k, mainPts90k) > 0) open.lastPts90k = mainPts90k;
-    }
+    if (open !== null && mainPts90k !== null) this.#mainUnit(open, number, mainPts90k);
     if (!hasPayload(bytes, at)) return;
     const payload = payloadOf(bytes, at);
     const closing = this.#closing;
@@ -195,16 +214,35 @@ export class LiveCuts implements ScanListener {
     }
   }
 
+  /** An access unit of the main stream begins: the segment ends here if it would become too long with it. */
+  #mainUnit(open: Open, packet: number, pts90k: number): void {
+    const step = open.lastPts90k === null ? 0 : stepBetween(open.lastPts90k, pts90k);
+    if (step <= MOST_UNIT_90K) open.unit90k = Math.max(open.unit90k, step);
+    const mostMs = this.#announcedS === null ? LONGEST_SEGMENT_MS : this.#announcedS * 1000 + 500;
+    const isNewest = open.lastPts90k === null || step > 0;
+    if (isNewest && this.#lengthMs(open, pts90k + open.unit90k, open.startMs) >= mostMs) {
+      return this.#begin({ ...open.point, packet, pts90k }, true);
+    }
+    open.lastUnit = packet;
+    if (isNewest) open.lastPts90k = pts90k;
+  }
+
   point(point: LivePoint): void {
     this.#parts.onPoint(point);
     const open = this.#open;
+    if (open !== null) {
+      const ms = this.#lengthMs(open, point.pts90k, this.#parts.timeOf(point.packet));
+      const usualMs = this.#cut < FIRST_SEGMENTS ? FIRST_SEGMENT_MS : LIVE_SEGMENT_MS * CUT_SHARE;
+      if (ms < (open.isLate ? LEAST_TAIL_MS : usualMs)) return;
+    }
+    this.#begin(point, false);
+  }
+
+  /** A segment begins, and the one before ends. */
+  #begin(point: LivePoint, isLate: boolean): void {
     const startMs = this.#parts.timeOf(point.packet);
     this.#firstMs ??= startMs;
-    if (open !== null) {
-      const ms = this.#lengthMs(open, point.pts90k, startMs);
-      if (ms < (this.#cut < FIRST_SEGMENTS ? FIRST_SEGMENT_MS : LIVE_SEGMENT_MS * CUT_SHARE)) return;
-      this.#close(open, point.packet, point.pts90k);
-    }
+    if (this.#open !== null) this.#close(this.#open, point.packet, point.pts90k);
     const discontinuity = this.#nextIsDiscontinuity ||
       (this.#lastProgram !== null && this.#lastProgram.map !== point.program.map);
     this.#nextIsDiscontinuity = false;
@@ -215,8 +253,10 @@ export class LiveCuts implements ScanListener {
       point,
       startMs: keeps ? this.#mediaMs! : startMs,
       discontinuity,
+      isLate,
       lastPts90k: point.pts90k,
       lastUnit: point.packet,
+      unit90k: PICTURE_90K,
       begun: new Set(),
       inTime: new Set(),
       leastPts90k: point.pts90k !== null && (discontinuity || this.#cut === 0) ? point.pts90k - MAX_LEAD_90K : null,
@@ -270,7 +310,7 @@ export class LiveCuts implements ScanListener {
     const { segment } = this.#closing;
     this.#closing = null;
     this.segments.push({ ...segment, limitPacket: Math.max(this.#seen, segment.endPacket) });
-    this.targetDurationS = Math.max(this.targetDurationS, Math.round(segment.durationMs / 1000));
+    this.#longestMs = Math.max(this.#longestMs, segment.durationMs);
   }
 }
 

@@ -3,18 +3,22 @@ import {
   hasPayload,
   PACKET_BYTES,
   payloadOf,
+  pcrAt,
   pidOf,
   readPesHeader,
   startsUnit,
   unusable,
 } from "../../bytes/ts/packet.ts";
 import type { ProgramMap } from "../../bytes/ts/psi.ts";
-import { stepBetween } from "../../bytes/ts/stamps.ts";
+import { PcrSteps } from "../../bytes/ts/pcr-steps.ts";
+import { readPcr, stepBetween } from "../../bytes/ts/stamps.ts";
 import { TsWatch } from "../../bytes/ts/watch.ts";
 import { type ChosenProgram, programOf } from "../../media/index/ts/programs.ts";
 
 /** Media times further apart than this do not continue each other, 90 kHz: longer than any group of pictures. */
 const JUMP_90K = 30 * 90_000;
+/** Newest units of other streams that are remembered until the stream that leads has one: those of some seconds. */
+const MAX_OTHERS = 1000;
 /** A random access point. */
 export interface LivePoint {
   /** Number of its first packet. */
@@ -52,6 +56,9 @@ export class LiveScan {
   #lastPts90k: number | null = null;
   /** Times of the newest access units, by packet: a point may be known some packets after it began. */
   #units: { packet: number; pts90k: number | null }[] = [];
+  /** Units of other streams since the last unit of the main stream. */
+  #others: { pid: number; packet: number; pts90k: number | null }[] = [];
+  readonly #steps = new PcrSteps();
   #known: { readonly key: string; readonly map: ProgramMap; readonly program: ChosenProgram } | null = null;
 
   constructor(listener: ScanListener) {
@@ -71,24 +78,52 @@ export class LiveScan {
       const news = this.#watch.push(bytes, at);
       if (unusable(bytes, at)) continue;
       const pid = pidOf(bytes, at);
+      const place = pcrAt(bytes, at);
+      if (place >= 0 && pid === this.#watch.program?.map.pcrPid) this.#clock(pid, readPcr(bytes, place), number);
       if (this.#mainPid !== this.#watch.mainStreamPid) this.#leadChanged(number);
-      const isUnit = pid === this.#watch.mainStreamPid && startsUnit(bytes, at) && hasPayload(bytes, at);
-      const pts90k = isUnit ? readPesHeader(payloadOf(bytes, at))?.pts90k ?? null : null;
-      if (isUnit) this.#unit(number, pts90k);
+      const isMain = pid === this.#watch.mainStreamPid;
+      const header = startsUnit(bytes, at) && hasPayload(bytes, at) ? readPesHeader(payloadOf(bytes, at)) : null;
+      const pts90k = isMain ? header?.pts90k ?? null : null;
+      if (header !== null && !isMain) this.#other(pid, number, header.pts90k);
+      if (header !== null && isMain) this.#unit(number, pts90k);
       this.#listener.packet(pid, bytes, at, number, pts90k);
       if (news.accessPoint !== null && news.accessPoint >= this.#runStart) this.#access(news.accessPoint);
     }
   }
 
-  /** Another stream leads from `packet` on. The units of the earlier one are no longer kept whole, and nothing waits for them. */
+  /** The clock may have been set without a mark, as by a sender that knows none. */
+  #clock(pid: number, pcr: number, packet: number): void {
+    if (this.#steps.next(pid, pcr)?.isJump !== true) return;
+    this.#endRun(packet, false);
+    this.#steps.next(pid, pcr);
+  }
+
+  /**
+   * Another stream leads from `packet` on. The units of the earlier one are no longer kept whole, and nothing waits for
+   * them. Where only units of the new one came, players could have entered at those.
+   */
   #leadChanged(packet: number): void {
-    this.#mainPid = this.#watch.mainStreamPid;
-    this.#units = [];
+    const pid = this.#watch.mainStreamPid;
+    this.#mainPid = pid;
     this.#lastPts90k = null;
     if (this.unitStart !== null) this.unitStart = packet;
+    this.#units = [];
+    const isVideo = this.#watch.hasVideo;
+    const earlier = isVideo ? [] : this.#others.filter((unit) => unit.pid === pid && unit.packet < packet);
+    this.#others = [];
+    for (const unit of earlier) {
+      this.#units = [unit];
+      this.#access(unit.packet);
+    }
+  }
+
+  #other(pid: number, packet: number, pts90k: number | null): void {
+    this.#others.push({ pid, packet, pts90k });
+    if (this.#others.length > MAX_OTHERS) this.#others.splice(0, MAX_OTHERS / 2);
   }
 
   #unit(packet: number, pts90k: number | null): void {
+    this.#others = [];
     this.#units.push({ packet, pts90k });
     if (this.#units.length > 4) this.#units.shift();
     if (pts90k !== null) {
@@ -104,6 +139,8 @@ export class LiveScan {
     this.#run++;
     this.#runStart = packet;
     this.#lastPts90k = null;
+    this.#others = [];
+    this.#steps.cut();
     this.#listener.runEnded(packet, isWhole);
     this.unitStart = null;
   }

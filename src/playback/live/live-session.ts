@@ -31,6 +31,9 @@ const FIRST_PLAYLIST_MS = 3500;
 /** Notified of a broadcast whose broadcaster said that it is over. */
 const ENDED = "the broadcast has ended";
 
+/** Notified where data comes, but nothing with which a decoder could begin. */
+const NO_START = "the broadcast sends no key frame, or no program tables, with which a player could begin";
+
 /** What a live session is made of. */
 export interface LiveSessionParts extends SessionBaseParts {
   readonly lease: LiveStreamLease;
@@ -98,6 +101,7 @@ export class LiveSession extends Session {
   }
 
   get errorMessage(): string | null {
+    if (this.trouble === null && this.#hasNoStart) return NO_START;
     return this.trouble ?? (this.stream.ended ? ENDED : this.stream.source.status().message);
   }
 
@@ -130,7 +134,7 @@ export class LiveSession extends Session {
     this.#readers.add(reader);
     return this.body({
       produce: (signal) => reader.read(signal),
-      silence: () => this.#missing(),
+      silence: () => this.#why(),
       finish: () => void this.#readers.delete(reader),
     });
   }
@@ -141,7 +145,7 @@ export class LiveSession extends Session {
     const { stream } = this;
     const late = new AbortController();
     const waiting = AbortSignal.any([signal, this.signal, late.signal]);
-    const timer = this.clock.setTimeout(() => late.abort(this.silence(this.#missing())), this.readTimeoutMs);
+    const timer = this.clock.setTimeout(() => late.abort(this.silence(this.#why())), this.readTimeoutMs);
     try {
       const heldMs = () => stream.segments.reduce((sum, { durationMs }) => sum + durationMs, 0);
       while (heldMs() < FIRST_PLAYLIST_MS && !stream.ended) {
@@ -155,7 +159,7 @@ export class LiveSession extends Session {
     const before = cuts.segments.slice(0, cuts.segments.length - segments.length);
     const fromMs = segments[0]?.startMs;
     return renderLivePlaylist({
-      targetDurationS: cuts.targetDurationS,
+      targetDurationS: cuts.announceTargetS(),
       segments,
       droppedDiscontinuities: cuts.droppedDiscontinuities + before.filter((segment) => segment.discontinuity).length,
       ended: stream.ended,
@@ -217,6 +221,18 @@ export class LiveSession extends Session {
     if (this.prebuffering || this.stream.ended || this.stream.silentMs < STALLED_MS) return null;
     if (this.position?.isLive === false) return null;
     return this.#missing();
+  }
+
+  /** Data of it comes, but no place to begin is in the window. */
+  get #hasNoStart(): boolean {
+    const { stream } = this;
+    const { joined, window } = stream.source.node;
+    return !stream.ended && joined && window.solid > window.base && stream.startPoint() === null;
+  }
+
+  /** Why nothing can be sent, in words. */
+  #why(): string {
+    return this.#hasNoStart ? NO_START : this.#missing();
   }
 
   /** Why nothing new comes. */
