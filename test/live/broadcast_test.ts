@@ -5,6 +5,7 @@ import { SentBroadcasts } from "../../src/engine/sent-broadcasts.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { startBroadcast } from "../../src/live/broadcast/broadcast.ts";
 import type { LiveInput, LiveInputEvent } from "../../src/live/broadcast/input.ts";
+import { FLAG_DISCONTINUITY } from "../../src/live/header.ts";
 import { createLiveTransportFile, type LiveMetainfo } from "../../src/metainfo/live.ts";
 import type { SignedPiece } from "../../src/live/broadcast/publisher.ts";
 import type { LiveSwarmManager } from "../../src/live/swarm/live-swarms.ts";
@@ -159,6 +160,45 @@ test("startBroadcast() gives what was read to find the bitrate the times at whic
   const steps = times.slice(1).map((ms, i) => ms - times[i]!);
   assert(steps.every((ms) => ms > 100 && ms <= 1000), `${steps}`);
   await broadcast.close();
+});
+
+test("Broadcast goes on while its disk takes nothing, saves its position later, and takes a higher epoch if it did not", async () => {
+  const headers: SignedPiece["header"][] = [];
+  const { parts, clock, files } = setUp(({ header }) => headers.push(header));
+  const ts = clip("ts-188.ts");
+  const full = (operation: string) => {
+    if (operation === "replace") throw new MillraceError("disk_full", "no room");
+  };
+  const start = async (whenRead: (part: number) => void) => {
+    async function* source(): AsyncGenerator<LiveInputEvent> {
+      for (let part = 0; part < 60; part++) {
+        whenRead(part);
+        yield { kind: "data", bytes: ts.slice(part * 1880, (part + 1) * 1880) };
+        clock.advance(1000);
+        await Promise.resolve();
+      }
+    }
+    const first = headers.length;
+    clock.advance(1000);
+    const broadcast = await startBroadcast(parts, { input: source(), name: "Test", directory: "/b", bytesPerS: 1880 });
+    await broadcast.done;
+    await broadcast.close();
+    return headers.slice(first);
+  };
+  // It has room again before the end.
+  const begun = await start((part) => {
+    if (part === 5) files.hook = full;
+    if (part === 40) files.hook = () => {};
+  });
+  assert(begun.length >= 30, `${begun.length} pieces`);
+  const { epoch, seq } = begun.at(-1)!;
+  const next = await start((part) => part === 5 && (files.hook = full));
+  assertEquals([next[0]!.epoch, next[0]!.seq], [epoch, seq + 1]);
+  files.hook = () => {};
+  const after = await start(() => {});
+  assert(after[0]!.epoch > epoch && after[0]!.timestampMs > next.at(-1)!.timestampMs, `${after[0]!.epoch}`);
+  assertEquals([after[0]!.seq, after[0]!.flags & FLAG_DISCONTINUITY], [0, FLAG_DISCONTINUITY]);
+  for (const all of [begun, next]) assertEquals(new Set(all.map((header) => header.seq)).size, all.length);
 });
 
 test("Broadcast joins again ever less often after faults that come again, and says so meanwhile", async () => {

@@ -1,36 +1,69 @@
 /** What a broadcast keeps in its directory: key and position, transport file, addresses of viewers. */
 import { hasCode, MillraceError } from "../../errors.ts";
-import type { FilePort, SocketAddress } from "../../ports.ts";
+import type { FilePort, Logger, SocketAddress } from "../../ports.ts";
 import { addressKey, parseAddress } from "../../swarm/address.ts";
 import { type LiveMetainfo, parseLiveTransportFile } from "../../metainfo/live.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../../metainfo/limits.ts";
-import { type BroadcastState, readBroadcastState, writeBroadcastState } from "./broadcast-state.ts";
+import { type BroadcastState, inNewEpoch, readBroadcastState, writeBroadcastState } from "./broadcast-state.ts";
 
 /** Addresses of viewers kept: a few that are still in the swarm are enough to find it again. */
 const MAX_VIEWERS = 64;
 const MAX_VIEWERS_BYTES = 64 * MAX_VIEWERS;
 const PRIVATE_MODE = 0o600;
 
+/**
+ * Exists while the state on disk is up to date. It is removed when the state cannot be written, which works on a full disk,
+ * too.
+ */
+const MARK = "saved";
+
 /** The files of one broadcast. Without a directory nothing is kept. */
 export class BroadcastFiles {
   readonly #files: FilePort;
   readonly #directory: string | null;
+  readonly #log: Logger;
   #savedViewers = "";
+  #isBehind = false;
 
-  constructor(files: FilePort, directory: string | null) {
+  constructor(files: FilePort, directory: string | null, log: Logger) {
     this.#files = files;
     this.#directory = directory;
+    this.#log = log;
   }
 
-  /** Key and position; null at the first start. Rejects with `corrupt`. */
-  async readState(): Promise<BroadcastState | null> {
-    return this.#directory === null ? null : await readBroadcastState(this.#files, `${this.#directory}/state`);
+  /** Key and position at the start, `nowMs` (Unix ms); null at the first one. Rejects with `corrupt`. */
+  async readState(nowMs: number): Promise<BroadcastState | null> {
+    if (this.#directory === null) return null;
+    const state = await readBroadcastState(this.#files, `${this.#directory}/state`);
+    return state === null || await this.#read(MARK, 1) !== null ? state : inNewEpoch(state, nowMs);
   }
 
   async writeState(state: BroadcastState): Promise<void> {
     if (this.#directory === null) return;
     await this.#files.makeDirectory(this.#directory);
     await writeBroadcastState(this.#files, `${this.#directory}/state`, state);
+    await this.#files.writeFile(`${this.#directory}/${MARK}`, new Uint8Array());
+  }
+
+  /**
+   * As `writeState`, for a broadcast that is on the air: when the disk takes nothing, it goes on from memory. The next call
+   * tries again.
+   */
+  async keepState(state: BroadcastState): Promise<void> {
+    try {
+      if (this.#isBehind) await this.writeState(state);
+      else if (this.#directory !== null) {
+        await writeBroadcastState(this.#files, `${this.#directory}/state`, state);
+      }
+      if (this.#isBehind) this.#log.log("info", "the position of a broadcast is saved again");
+      this.#isBehind = false;
+    } catch (error) {
+      if (!this.#isBehind) {
+        this.#log.log("warn", "the position of a broadcast cannot be saved; it goes on, and tries again", { error });
+        await this.#files.remove(`${this.#directory}/${MARK}`).catch(() => {});
+      }
+      this.#isBehind = true;
+    }
   }
 
   /** The transport file of the last start; null without. */

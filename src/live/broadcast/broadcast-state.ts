@@ -62,6 +62,15 @@ export async function writeBroadcastState(files: FilePort, path: string, state: 
   await files.writeFile(path, bytes, { mode: PRIVATE_MODE });
 }
 
+/**
+ * The state with which a broadcast goes on although its last positions may not have been saved: in a higher epoch, so that
+ * no number comes twice. Epochs begin with the time of the first start.
+ */
+export function inNewEpoch(state: BroadcastState, nowMs: number): BroadcastState {
+  const nowS = Math.min(0xffffffff, Math.floor(nowMs / 1000));
+  return { ...state, epoch: Math.max(state.epoch + 1, nowS), nextSeq: 0 };
+}
+
 /** Hands out sequence numbers that were never used before, also after a crash. */
 export class SequenceAllocator {
   readonly #save: (state: BroadcastState) => Promise<void>;

@@ -52,8 +52,9 @@ export interface BroadcastParts {
 export async function startBroadcast(parts: BroadcastParts, options: BroadcastOptions): Promise<Broadcast> {
   const input = options.input[Symbol.asyncIterator]();
   try {
-    const files = new BroadcastFiles(parts.files, options.directory);
-    const state = await files.readState() ?? await newState(parts);
+    const files = new BroadcastFiles(parts.files, options.directory, parts.log);
+    const earlier = await files.readState(parts.clock.now());
+    const state = earlier ?? await newState(parts);
     const kept = await files.readMetainfo();
     const known = options.bytesPerS ?? kept?.bytesPerS;
     const probe = known === undefined ? await probed(parts, input, options.signal) : { bytesPerS: known, events: [] };
@@ -77,7 +78,18 @@ export async function startBroadcast(parts: BroadcastParts, options: BroadcastOp
     const lease = parts.swarms.broadcast(metainfo, signer, uploadLimitBytesPerSecond);
     for (const address of await files.readViewers()) lease.swarm.peers.adopt(address, "manual");
     const identity = { metainfo, transportFile: bytes, contentId: await contentId(metainfo) };
-    const running = { files, state, signer, lease, uploadLimitBytesPerSecond, input, identity, early: probe.events };
+    const isFirst = (earlier?.timestampMs ?? 0) === 0;
+    const running = {
+      files,
+      state,
+      isFirst,
+      signer,
+      lease,
+      uploadLimitBytesPerSecond,
+      input,
+      identity,
+      early: probe.events,
+    };
     return new RunningBroadcast(parts, running);
   } catch (error) {
     void letGo(input);
@@ -116,6 +128,8 @@ async function probed(parts: BroadcastParts, input: AsyncIterator<LiveInputEvent
 interface Running {
   readonly files: BroadcastFiles;
   readonly state: BroadcastState;
+  /** Nothing of it was ever sent. */
+  readonly isFirst: boolean;
   readonly signer: HeaderSigner;
   readonly lease: Lease<LiveSwarm>;
   readonly uploadLimitBytesPerSecond: number;
@@ -156,14 +170,14 @@ class RunningBroadcast implements Broadcast {
     this.contentId = identity.contentId;
     this.transportFile = identity.transportFile;
     this.magnet = liveMagnet(this.metainfo);
-    this.#sequence = new SequenceAllocator(state, (next) => files.writeState(next));
+    this.#sequence = new SequenceAllocator(state, (next) => files.keepState(next));
     this.#publisher = new Publisher({
       clock: parts.clock,
       signer: running.signer,
       sha256: parts.sha256,
       sequence: this.#sequence,
       pieceLengthBytes: this.metainfo.pieceLengthBytes,
-      continues: state.nextSeq === 0,
+      continues: running.isFirst,
       startMs: running.early[0]?.atMs,
       publish: (piece) => {
         this.#headSeq = piece.header.seq;
