@@ -85,6 +85,10 @@ function command(c: HttpContext, session: AnySession): Response {
       return failed("missing parameter: method");
     case "stop":
       return ok();
+    case "play_now":
+      if (session.kind === "file") session.cushion.skip();
+      session.touch();
+      return ok();
     case "set_player_activity_timeout": {
       const seconds = Number(c.req.query("timeout"));
       if (!(seconds > 0 && seconds <= MAX_ACTIVITY_TIMEOUT_S)) {

@@ -116,7 +116,8 @@ export function segmentBody(session: AnySession, n: number): SegmentBody | null 
     return segment === null ? null : { sizeBytes: null, open: () => session.openSegment(segment) };
   }
   const plan = session.hls;
-  if (plan === null || plan.segments[n] === undefined) return null;
+  const segment = plan?.segments[n];
+  if (plan === null || segment === undefined) return null;
   return {
     sizeBytes: plan.segmentBytes(n),
     open: () =>
@@ -125,6 +126,7 @@ export function segmentBody(session: AnySession, n: number): SegmentBody | null 
         String(n),
         [0, null],
         (offset, ...from) => skipBytes(plan.readSegment(n, ...from), offset),
+        segment.durationMs / 1000,
       ),
   };
 }

@@ -7,6 +7,7 @@ import * as z from "zod";
 import { hasCode } from "../errors.ts";
 import { type AudioTranscoding, sameTranscoding } from "../media/transcode/types.ts";
 import type { Clock, FilePort, Logger, Timer } from "../ports.ts";
+import type { CushionChoice } from "./cushion.ts";
 import type { OutputKind } from "./session-base.ts";
 import type { Holder } from "../bytes/shares.ts";
 
@@ -42,6 +43,7 @@ export interface SessionRecord {
   readonly useApiStop: boolean;
   readonly stopNotifications: boolean;
   readonly singleReader: boolean;
+  readonly cushion: CushionChoice;
   readonly withoutPeers: boolean;
   readonly nextIndexes: readonly number[];
   /** The magnet it was started with, for the peers that it names; null: another selector. */
@@ -229,7 +231,8 @@ const RECORD = z.object({
   useApiStop: z.boolean(),
   stopNotifications: z.boolean(),
   singleReader: z.boolean(),
-  // Files of older versions lack it.
+  // Files of older versions lack these.
+  cushion: z.union([z.enum(["auto", "off"]), z.number().positive()]).default("auto"),
   withoutPeers: z.boolean().default(false),
   nextIndexes: z.array(z.int()),
   magnet: z.string().nullable(),

@@ -5,22 +5,22 @@
 import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import { lendChunks } from "../bytes/lent-chunks.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
-import { abortError, MillraceError } from "../errors.ts";
+import { MillraceError } from "../errors.ts";
 import { type AudioTranscoding, sameTranscoding } from "../media/transcode/types.ts";
 import type { HlsPlan, HlsSegment, Presentation, TsLayout } from "../media/types.ts";
-import type { Timer } from "../ports.ts";
 import type { Lease } from "../swarm/leases.ts";
 import type { StallReason, Swarm, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../metainfo/types.ts";
+import { Cushion, type CushionChoice } from "./cushion.ts";
 import { fetchEnd, HeadFetch, type PlayedFile } from "./fetch-ahead.ts";
 import { fetchIndexTail, indexComesFirst } from "./index-tail.ts";
 import { fetchBeginning } from "./next-file.ts";
+import { KeptLayout } from "./kept-layout.ts";
+import { openPatiently } from "./patient-opening.ts";
 import type { OpenedFile } from "./presentations.ts";
 import { Session, type SessionBaseParts } from "./session-base.ts";
-import { SharedTask } from "./shared-task.ts";
 import type { Run, SharedOutputs, SharedReader } from "./shared-output.ts";
-import { waitingFor } from "./waiting-for.ts";
-import { type TrackedReader, trackReader } from "./tracked-reader.ts";
+import { runOf, type TrackedReader, trackReader } from "./tracked-reader.ts";
 
 /** Media prebuffered before `dl`: the first of these two. */
 const PREBUFFER_SECONDS = 2;
@@ -56,7 +56,7 @@ export interface SessionParts extends SessionBaseParts {
 /** What may hold a session up. */
 type SessionReader = Pick<SwarmReader, "stallReason" | "close">;
 /** What a body is read from. */
-type BodyReader = SessionReader & Pick<TrackedReader, "positionBytes">;
+type BodyReader = SessionReader & Pick<TrackedReader, "positionBytes" | "isWaiting">;
 
 /** Plays one file for one client. */
 export class PlaybackSession extends Session {
@@ -82,11 +82,12 @@ export class PlaybackSession extends Session {
   #media: OpenedFile | null = null;
   /** Resolves when the output can be read; rejects with why it never will. */
   readonly #ready: Promise<void>;
-  /** The MPEG TS from a later time on, as it was last asked for. */
-  #late: { readonly fromMs: number; readonly task: SharedTask<TsLayout> } | null = null;
+  readonly #late = new KeptLayout();
   /** It no longer plays segments. */
   #leaveAudience = () => {};
   readonly #head: HeadFetch;
+  /** Holds the player up when the swarm is slower than the film. */
+  readonly cushion: Cushion;
   /** Requests that wait for that. */
   #awaiting = 0;
 
@@ -100,6 +101,13 @@ export class PlaybackSession extends Session {
     this.withoutPeers = parts.withoutPeers ?? false;
     this.#nextFile = parts.nextFile ?? null;
     this.#prebufferBytes = Math.min(parts.file.sizeBytes, PREBUFFER_MAX_BYTES);
+    this.cushion = new Cushion({
+      ...this.#played,
+      clock: this.clock,
+      buffers: parts.shared.buffers,
+      isInSegments: parts.identity.output === "hls",
+      bytesPerSecond: () => this.presentation?.bytesPerSecond ?? null,
+    });
     this.#head = new HeadFetch(this.#played, this.#prebufferBytes, this.clock);
     this.#ready = typeof parts.media === "function" ? this.#open(parts.media) : Promise.resolve(this.#use(parts.media));
     this.#ready.then(() => this.#prebuffer(), (error) => this.fail(error)).finally(() => this.#head.endSoon());
@@ -110,6 +118,12 @@ export class PlaybackSession extends Session {
   suits(request: Pick<SessionParts, "preferredAudioLanguage" | "transcode">): boolean {
     return this.preferredAudioLanguage === request.preferredAudioLanguage &&
       sameTranscoding(this.transcode, request.transcode);
+  }
+
+  /** Takes over what the newest start says of reading. */
+  follow(request: { readonly singleReader?: boolean; readonly cushion?: CushionChoice }): void {
+    this.singleReader = request.singleReader ?? false;
+    this.cushion.choice = request.cushion ?? "auto";
   }
 
   get swarm(): Swarm {
@@ -152,11 +166,12 @@ export class PlaybackSession extends Session {
   }
 
   get prebuffering(): boolean {
-    return this.#prebufferedBytes < this.#prebufferBytes;
+    return this.#prebufferedBytes < this.#prebufferBytes || this.cushion.filling !== null;
   }
 
   get prebufferProgress(): number {
-    return this.#prebufferBytes === 0 ? 100 : Math.floor(100 * this.#prebufferedBytes / this.#prebufferBytes);
+    const first = this.#prebufferBytes === 0 ? 100 : Math.floor(100 * this.#prebufferedBytes / this.#prebufferBytes);
+    return this.cushion.filling?.progress ?? first;
   }
 
   get errorMessage(): string | null {
@@ -177,18 +192,7 @@ export class PlaybackSession extends Session {
   tsFrom(fromMs: number, signal: AbortSignal): Promise<TsLayout> | null {
     const { presentation } = this;
     if (presentation === null) return null;
-    let late = this.#late;
-    if (late?.fromMs !== fromMs || late.task.abandoned) {
-      late = this.#late = {
-        fromMs,
-        task: new SharedTask((own) => this.#look((at) => presentation.tsFrom(fromMs, at, own))),
-      };
-    }
-    const { task } = late;
-    return task.wait(signal).catch((error) => {
-      if (this.#late?.task === task) this.#late = null;
-      throw error;
-    });
+    return this.#late.get(fromMs, (own) => this.#look((at) => presentation.tsFrom(fromMs, at, own)), signal);
   }
 
   /** The segments of the HLS plan, whose starts are the times at which the MPEG TS can begin. Rejects as `planHls`. */
@@ -217,7 +221,7 @@ export class PlaybackSession extends Session {
 
   /**
    * Streams `[start, end)` of the output `name` of `source`, which `make` makes. Chunks that were made for other
-   * readers are used as far as they are here.
+   * readers are used as far as they are here. `segmentS`: it is a segment of this many seconds.
    */
   streamShared(
     source: object,
@@ -229,21 +233,15 @@ export class PlaybackSession extends Session {
       signal: AbortSignal,
       buffers: ChunkBuffers,
     ) => AsyncIterable<Uint8Array>,
+    segmentS: number | null = null,
   ): ReadableStream<Uint8Array> {
     const { buffers } = this.#shared;
     const reader = this.#shared.read(source, name, start, end, (offset, signal): Run => {
       // Not this session's own: others may continue with it.
       const own = this.#openReader();
-      return {
-        chunks: make(offset, own, signal, buffers),
-        stallReason: () => own.stallReason(),
-        get positionBytes() {
-          return own.positionBytes;
-        },
-        close: () => own.close(),
-      };
+      return runOf(make(offset, own, signal, buffers), own);
     });
-    return this.#bodyOf(reader, (signal) => this.#watched(reader, signal));
+    return this.#bodyOf(reader, (signal) => this.#watched(reader, signal), segmentS);
   }
 
   async *#watched(reader: SharedReader, signal: AbortSignal): AsyncGenerator<Uint8Array> {
@@ -265,7 +263,11 @@ export class PlaybackSession extends Session {
     return reader;
   }
 
-  #bodyOf(reader: BodyReader, produce: (signal: AbortSignal) => AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  #bodyOf(
+    reader: BodyReader,
+    produce: (signal: AbortSignal) => AsyncIterable<Uint8Array>,
+    segmentS: number | null = null,
+  ): ReadableStream<Uint8Array> {
     if (this.singleReader && this.identity.output !== "hls") {
       const reason = new MillraceError("aborted", "another read of the session took over");
       for (const ending of this.#bodies.values()) ending.abort(reason);
@@ -274,7 +276,10 @@ export class PlaybackSession extends Session {
     this.#readers.add(reader);
     this.#bodies.set(reader, ending);
     const body = this.body({
-      produce: (signal) => produce(AbortSignal.any([signal, ending.signal])),
+      produce: (signal) => {
+        const either = AbortSignal.any([signal, ending.signal]);
+        return this.cushion.pass(produce(either), reader, either, segmentS);
+      },
       silence: () => reader.stallReason() ?? "slow_peers",
       finish: () => {
         this.#readers.delete(reader);
@@ -291,7 +296,13 @@ export class PlaybackSession extends Session {
     if (this.#awaiting > 0) this.touch();
     let reason: StallReason | null = null;
     for (const reader of this.#readers) reason ??= reader.stallReason();
-    const missing = [...this.#bodies.keys()].find((reader) => reader.stallReason() === "missing_piece");
+    const bodies = [...this.#bodies.keys()];
+    this.cushion.look(bodies.at(-1), bodies.some((reader) => reader.isWaiting()));
+    if (this.cushion.filling !== null) {
+      this.tell("prebuffering", { progress: this.prebufferProgress });
+      reason ??= "slow_peers";
+    }
+    const missing = bodies.find((reader) => reader.stallReason() === "missing_piece");
     const at = missing?.positionBytes ?? null;
     if (at !== null && at !== this.#missingAt) this.tell("missing_content", { positions: [at] });
     this.#missingAt = at;
@@ -309,6 +320,7 @@ export class PlaybackSession extends Session {
     this.#readers.clear();
     this.#leaveAudience();
     this.#head.end();
+    this.cushion.close();
     this.#media?.release();
     this.#lease.release();
   }
@@ -316,24 +328,7 @@ export class PlaybackSession extends Session {
   /** Opens the container, as long as bytes of the swarm arrive. */
   async #open(open: (signal: AbortSignal) => Promise<OpenedFile>): Promise<void> {
     this.tell("prebuffering", { progress: 0 });
-    const giveUp = new AbortController();
-    const stop = () => giveUp.abort(abortError(this.signal));
-    this.signal.addEventListener("abort", stop, { once: true });
-    let timer: Timer | null = null;
-    const watch = (before: number) => {
-      timer = this.clock.setTimeout(() => {
-        const { downloadedBytes, downloadBytesPerSecond } = this.swarm.status();
-        if (downloadedBytes > before || downloadBytesPerSecond > 0) return watch(downloadedBytes);
-        giveUp.abort(new MillraceError("start_timeout", `start timeout: ${waitingFor(this.swarm)}`));
-      }, this.readTimeoutMs);
-    };
-    watch(this.swarm.status().downloadedBytes);
-    try {
-      this.#use(await open(giveUp.signal));
-    } finally {
-      timer!.cancel();
-      this.signal.removeEventListener("abort", stop);
-    }
+    this.#use(await openPatiently(open, this.swarm, this.clock, this.readTimeoutMs, this.signal));
   }
 
   #use(media: OpenedFile | null): void {

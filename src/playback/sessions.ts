@@ -252,7 +252,7 @@ export class Sessions {
         withoutPeers: request.withoutPeers ?? false,
         nextFile: nextFile(metainfo, file, request.nextIndexes ?? []),
       });
-      session.singleReader = request.singleReader ?? false;
+      session.follow(request);
       kept = true;
       return await this.#readied(this.#keep(key, session, request), request, signal);
     } finally {
@@ -379,7 +379,7 @@ export class Sessions {
   #joinFile(key: string, request: StartRequest): PlaybackSession | null {
     const running = this.#byKey.get(key);
     if (running?.kind !== "file" || !mayJoin(running, request)) return null;
-    if (request.isTrial !== true) running.singleReader = request.singleReader ?? false;
+    if (request.isTrial !== true) running.follow(request);
     return running.rejoined(request);
   }
 

@@ -21,6 +21,8 @@ const BUCKET_BYTES = 128 * 1024;
 export interface Run {
   /** Bytes from the place on where the run began. */
   readonly chunks: AsyncIterable<Uint8Array>;
+  /** Whether it waits for bytes that are not here. */
+  isWaiting(): boolean;
   /** Why it waits, null when it does not. */
   stallReason(): StallReason | null;
   /** Where in the source it reads; null when it has not begun, or there is no one place. */
@@ -63,6 +65,7 @@ interface Seat {
 export interface SharedReader {
   /** The bytes; the consumer releases each chunk to the outputs' buffers. */
   read(signal: AbortSignal): AsyncIterable<Uint8Array>;
+  isWaiting(): boolean;
   stallReason(): StallReason | null;
   /** As of `Run`. */
   readonly positionBytes: number | null;
@@ -198,6 +201,7 @@ class SharedOutput {
       async *read(signal) {
         for (let bytes = await take(signal); bytes !== null; bytes = await take(signal)) yield bytes;
       },
+      isWaiting: () => seat.maker?.run.isWaiting() ?? false,
       stallReason: () => seat.maker?.run.stallReason() ?? null,
       get positionBytes() {
         return seat.maker?.run.positionBytes ?? null;

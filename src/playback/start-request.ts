@@ -1,6 +1,7 @@
 /** The request that starts a session, and how it is repeated when the session comes back. */
 import type { StreamSelector } from "../content/selector.ts";
 import type { AudioTranscoding } from "../media/transcode/types.ts";
+import type { CushionChoice } from "./cushion.ts";
 import type { OutputKind, SessionIdentity } from "./session-base.ts";
 import type { SessionRecord } from "./session-records.ts";
 import { type Holder, OWN } from "../bytes/shares.ts";
@@ -35,6 +36,8 @@ export interface StartRequest {
   readonly forceRestart: boolean;
   /** Each new read of a file session ends the ones before. Default: any number read at once. */
   readonly singleReader?: boolean;
+  /** How much is here ahead of a player that the swarm is too slow for, once it has stopped twice. Default `auto`. */
+  readonly cushion?: CushionChoice;
   /** No peer is asked or served: all data comes from web seeds. Default false. */
   readonly withoutPeers?: boolean;
   /** Files from which the default one is chosen; null or absent: all. */
@@ -93,6 +96,7 @@ export function recordOf(
     useApiStop: request.useApiStop,
     stopNotifications: request.stopNotifications,
     singleReader: request.singleReader ?? false,
+    cushion: request.cushion ?? "auto",
     withoutPeers: request.withoutPeers ?? false,
     nextIndexes: request.nextIndexes ?? [],
     magnet: selector.kind === "magnet" ? selector.magnet : null,

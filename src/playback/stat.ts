@@ -19,6 +19,7 @@ export function statOf(
   const { status, activeBytes, totalProgress } = session.kind === "live"
     ? ofBroadcast(session)
     : ofFile(session, cache);
+  const filling = session.kind === "live" ? null : session.cushion.filling;
   return {
     status: session.prebuffering ? prebufferWord : "dl",
     peers: status.peers,
@@ -46,6 +47,8 @@ export function statOf(
     is_encrypted: 0,
     is_live: session.kind === "live" ? 1 : 0,
     infohash: session.identity.infohashHex,
+    cushion_wait_s: filling?.waitS ?? null,
+    cushion_play_s: filling?.playS ?? null,
     stall_reason: session.stallReason,
     error_message: session.errorMessage,
     ...(session.kind === "live" ? { livepos: livePosition(session) } : {}),

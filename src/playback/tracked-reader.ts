@@ -2,6 +2,7 @@
 import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import type { Holder } from "../bytes/shares.ts";
 import type { SwarmReader } from "../swarm/types.ts";
+import type { Run } from "./shared-output.ts";
 
 /** A swarm's reader with the place of its newest read. */
 export interface TrackedReader extends SwarmReader {
@@ -26,8 +27,10 @@ export function trackReader(
       return position;
     },
     setBitrate: (bytesPerSecond) => reader.setBitrate(bytesPerSecond),
+    setReadAhead: (bytes) => reader.setReadAhead(bytes),
     availableFrom: (offset, maxBytes) => reader.availableFrom(offset, maxBytes),
     pieceEnd: (offset) => reader.pieceEnd(offset),
+    isWaiting: () => reader.isWaiting(),
     stallReason: () => reader.stallReason(),
     close: () => reader.close(),
     read(offset, length, options) {
@@ -37,5 +40,18 @@ export function trackReader(
     },
     release: (bytes) => buffers.release(bytes),
     hold: (bytes) => buffers.hold(bytes),
+  };
+}
+
+/** A run of `chunks`, which are made from what `reader` reads. */
+export function runOf(chunks: AsyncIterable<Uint8Array>, reader: TrackedReader): Run {
+  return {
+    chunks,
+    isWaiting: () => reader.isWaiting(),
+    stallReason: () => reader.stallReason(),
+    get positionBytes() {
+      return reader.positionBytes;
+    },
+    close: () => reader.close(),
   };
 }

@@ -95,6 +95,12 @@ export class TorrentReader implements SwarmReader {
     if (this.#announced) this.#tell();
   }
 
+  setReadAhead(bytes: number): number {
+    this.#demand.readAheadBytes = bytes;
+    if (this.#announced) this.#tell();
+    return this.#readAhead() ?? bytes;
+  }
+
   read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array> {
     if (this.#isClosed) return Promise.reject(closedError());
     if (options.signal.aborted) return Promise.reject(abortError(options.signal));
@@ -190,6 +196,10 @@ export class TorrentReader implements SwarmReader {
     const { pieceLengthBytes } = this.#host.transfer.metainfo;
     const end = (Math.floor((this.#base + offset) / pieceLengthBytes) + 1) * pieceLengthBytes;
     return Math.min(this.sizeBytes, end - this.#base);
+  }
+
+  isWaiting(): boolean {
+    return this.#pending.size > 0;
   }
 
   stallReason(): StallReason | null {

@@ -35,10 +35,14 @@ export interface SwarmReader extends ByteSource {
   readonly fileIndex: number;
   /** Media bitrate, once known, for deadlines and read-ahead. */
   setBitrate(bytesPerSecond: number): void;
+  /** Has this many bytes fetched ahead of its reads; returns how many will be, which are fewer when the cache has less room. */
+  setReadAhead(bytes: number): number;
   /** Bytes verified and stored contiguously from `offset`, at most `maxBytes` looked at. */
   availableFrom(offset: number, maxBytes: number): number;
   /** Where the piece that holds the byte at `offset` ends, at most `sizeBytes`: what a read waits for arrives up to there. */
   pieceEnd(offset: number): number;
+  /** Whether a read waits for bytes that are not here. */
+  isWaiting(): boolean;
   /** Why the current read waits; null when none waits or it is not late. */
   stallReason(): StallReason | null;
   /** Ends all its reads with `closed` and its demand at once. */

@@ -55,6 +55,8 @@ const STAT: Shape = {
   is_live: "=0",
   infohash: "string",
   progress: "integer",
+  cushion_wait_s: "integer?",
+  cushion_play_s: "integer?",
   stall_reason: "string?",
   error_message: "string?",
 };

@@ -91,6 +91,7 @@ test("cmd answers every command, and unknown method to all others", async () => 
     ["method=pause", null, "unknown method: pause"],
     ["method=liveseek&pos=-1", null, "liveseek: the stream is not live"],
     ["method=set_stream&stream_index=0", "ok", null],
+    ["method=play_now", "ok", null],
     ["method=set_stream&stream_index=1", null, variant],
     ["method=set_stream", null, variant],
     ["method=set_player_activity_timeout&timeout=10", "ok", null],
@@ -163,6 +164,8 @@ test("stat has exactly the fields of section 2.3 with these values, and our addi
     selected_file_index: 0,
     // Our additions; livepos is of broadcasts.
     progress: 100,
+    cushion_wait_s: null,
+    cushion_play_s: null,
     stall_reason: null,
     error_message: null,
   });

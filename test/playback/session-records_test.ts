@@ -27,6 +27,7 @@ function record(n: number, more: Partial<SessionRecord> = {}): SessionRecord {
     useApiStop: false,
     stopNotifications: false,
     singleReader: false,
+    cushion: "auto",
     withoutPeers: false,
     nextIndexes: [],
     magnet: null,

@@ -37,6 +37,7 @@ function output(sizeBytes: number, chunkBytes: () => number = () => CHUNK) {
       chunks: make(offset),
       stallReason: () => "slow_peers",
       positionBytes: offset,
+      isWaiting: () => true,
       close() {
         if (!closed) counts.open--;
         closed = true;

@@ -107,8 +107,10 @@ export class FakeSwarm implements Swarm {
       fileIndex,
       sizeBytes: source.sizeBytes,
       setBitrate() {},
+      setReadAhead: (bytes) => bytes,
       availableFrom: (offset, max) => Math.max(0, Math.min(max, source.sizeBytes - offset, this.hereBytes - offset)),
       pieceEnd: (offset) => Math.min(source.sizeBytes, offset - offset % this.pieceBytes + this.pieceBytes),
+      isWaiting: () => this.#waiting.size > 0,
       stallReason: () => this.silent ? this.reason : null,
       read: (offset: number, length: number, options: ReadOptions) => {
         this.reads.push({ fileIndex, offset, length });

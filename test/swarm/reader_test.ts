@@ -5,6 +5,7 @@ import type { Allocate } from "../../src/bytes/source.ts";
 import { type Deferred, deferred } from "../../src/bytes/deferred.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { type ReaderHost, TorrentReader } from "../../src/swarm/reader.ts";
+import type { ReaderDemand } from "../../src/swarm/scheduler/types.ts";
 import { SharedReads } from "../../src/swarm/shared-reads.ts";
 
 const PIECE = 1000;
@@ -15,6 +16,7 @@ const signal = new AbortController().signal;
 function make() {
   const asked: { piece: number; done: Deferred<void> }[] = [];
   const demands: [position: number, waitingEnd: number][] = [];
+  const aheads: (number | null)[] = [];
   const host = {
     transfer: {
       metainfo: { pieceLengthBytes: PIECE },
@@ -31,8 +33,10 @@ function make() {
         },
       },
       scheduler: {
-        setReader: (_: number, { position, waitingEnd }: { position: number; waitingEnd: number }) =>
-          demands.push([position, waitingEnd]),
+        setReader: (_: number, { position, waitingEnd, readAheadBytes }: ReaderDemand) => {
+          demands.push([position, waitingEnd]);
+          aheads.push(readAheadBytes);
+        },
         removeReader() {},
       },
       kick() {},
@@ -40,12 +44,24 @@ function make() {
     sharedReads: new SharedReads(),
     now: () => 0,
     stallWithoutPeers: () => false,
-    readAheadRoom: () => 1e9,
+    readAheadRoom: () => 5000,
     closed() {},
   } as unknown as ReaderHost;
   const options = { handle: 1, fileIndex: 0, fileOffset: 0, sizeBytes: bytes.length, readAheadBytes: null, yieldMs: 0 };
-  return { reader: new TorrentReader(host, options), asked, demands };
+  return { reader: new TorrentReader(host, options), asked, demands, aheads };
 }
+
+test("TorrentReader.setReadAhead() is obeyed at once, as far as the cache has room", async () => {
+  const { reader, asked, aheads } = make();
+  assertEquals(reader.setReadAhead(3000), 3000);
+  // Before its first read it is nowhere.
+  assertEquals(aheads, []);
+  const reading = reader.read(0, 1, { signal });
+  asked[0]!.done.resolve();
+  await reading;
+  assertEquals(reader.setReadAhead(9000), 5000);
+  assertEquals(aheads, [3000, 5000]);
+});
 
 test("TorrentReader.read() reads the pieces on disk side by side and only tells where it is when it has them", async () => {
   const { reader, asked, demands } = make();

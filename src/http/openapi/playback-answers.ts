@@ -23,14 +23,20 @@ export const STARTED = z.object({
 /** `stat_url`. */
 export const SESSION_STATE = z.object({
   status: z.enum(["prefuf", "dl", "prebuf"]).describe(
-    "prefuf: prebuffering (prebuf under a path alias); dl: after that",
+    "prefuf: prebuffering (prebuf under a path alias), and while a cushion is filled; dl: otherwise",
   ),
   peers: z.int(),
   speed_down: z.int().describe("KiB/s"),
   speed_up: z.int().describe("KiB/s"),
   downloaded: z.int().describe("Bytes"),
   uploaded: z.int().describe("Bytes"),
-  progress: z.int().min(0).max(100).describe("Of the prebuffering, percent"),
+  progress: z.int().min(0).max(100).describe("Of the prebuffering, or of the cushion, percent"),
+  cushion_wait_s: z.int().nullable().describe(
+    "The peers are slower than the film, so playing waits once, about this many seconds; null: it does not",
+  ),
+  cushion_play_s: z.int().nullable().describe(
+    "After that wait it plays this many seconds without a stop; null: to its end, or it does not wait",
+  ),
   total_progress: z.int().min(0).max(100).describe("Of the torrent, percent"),
   network_monitor_status: z.int(),
   network_monitor_started: z.boolean(),

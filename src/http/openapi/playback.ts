@@ -60,8 +60,9 @@ export function playbackPaths(components: Components): Json {
     parameters: [
       inQuery("method", {
         type: "string",
-        enum: ["stop", "liveseek", "set_stream", "set_player_activity_timeout"],
-        description: "stop: ends it; liveseek: moves it in a broadcast; set_stream: chooses a variant; " +
+        enum: ["stop", "play_now", "liveseek", "set_stream", "set_player_activity_timeout"],
+        description:
+          "stop: ends it; play_now: does not wait for a cushion until the next seek; liveseek: moves it in a broadcast; set_stream: chooses a variant; " +
           "set_player_activity_timeout: how long it lives without activity",
       }, true),
       inQuery("pos", { type: "number", description: "For liveseek: Unix seconds; -1: the edge" }),
