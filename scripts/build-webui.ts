@@ -1,5 +1,5 @@
 /**
- * Bundles the web page, the page of the API and hls.js into generated files, which the engine serves, so that they are
+ * Bundles the web page, its texts, the page of the API and hls.js into generated files, which the engine serves, so that they are
  * present in a clone, in the built file and in an embedder's program without a build step. `--check` fails when one is
  * stale.
  */
@@ -17,6 +17,9 @@ const PAGES = [
   ["src/webui/assets.generated.ts", "APP", "app.tsx", "style.css"],
   ["src/webui/docs/assets.generated.ts", "DOCS", "docs/docs.tsx", "docs/docs.css"],
 ] as const;
+
+/** Languages that pages load when they need them: all but English, which is part of the page. */
+const LANGUAGES = ["de", "es", "fr", "it", "pt", "ru", "zh"];
 
 /** Syntax that browsers of the last five years support, including those of TVs. */
 const SYNTAX = "es2020";
@@ -58,6 +61,30 @@ export const HLS_JS_GZIP = "`;
   if (!text.startsWith(head) || !gunzipSync(packed).equals(library)) stale(target);
 }
 
+/** The catalogues of texts as JSON. */
+async function bundleTexts(): Promise<void> {
+  const lines = await Promise.all(LANGUAGES.map(async (tag) => {
+    const catalogue = (await import(`../src/webui/texts/${tag}.ts`))[tag.toUpperCase()];
+    return `  ${tag}: ${JSON.stringify(JSON.stringify(catalogue))},`;
+  }));
+  write(
+    "src/webui/texts/assets.generated.ts",
+    `/** Made by scripts/build-webui.ts from the files beside it: change those, and run it again. */
+
+/** The page's texts by language, as JSON. */
+export const TEXTS: Readonly<Record<string, string>> = {
+${lines.join("\n")}
+};
+`,
+  );
+}
+
+function write(target: string, text: string): void {
+  const file = path.join(ROOT, target);
+  if (!process.argv.includes("--check")) writeFileSync(file, text);
+  else if (!existsSync(file) || readFileSync(file, "utf8") !== text) stale(target);
+}
+
 function stale(target: string): void {
   console.error(`${target} is stale: run scripts/build-webui.ts`);
   process.exitCode = 1;
@@ -73,11 +100,10 @@ export const ${name}_JS = ${JSON.stringify(script)};
 /** The page's style sheet. */
 export const ${name}_CSS = ${JSON.stringify(style)};
 `;
-  const file = path.join(ROOT, target);
-  if (!process.argv.includes("--check")) writeFileSync(file, text);
-  else if (!existsSync(file) || readFileSync(file, "utf8") !== text) stale(target);
+  write(target, text);
   const kilobytes = ({ length }: string) => (length / 1000).toFixed(0);
   console.log(`${entry}: ${kilobytes(script)} KB of script, ${kilobytes(style)} KB of style`);
 }
 await stop();
 bundleHls();
+await bundleTexts();

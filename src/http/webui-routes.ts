@@ -8,6 +8,7 @@ import { concatBytes } from "../bytes/hex.ts";
 import { readBounded } from "../bytes/read-bounded.ts";
 import { MillraceError } from "../errors.ts";
 import { APP_CSS, APP_JS } from "../webui/assets.generated.ts";
+import { TEXTS } from "../webui/texts/assets.generated.ts";
 import { DOCS_CSS, DOCS_JS } from "../webui/docs/assets.generated.ts";
 import type { HttpContext, HttpEnv } from "./context.ts";
 
@@ -57,6 +58,10 @@ export function addWebuiRoutes(app: Hono<HttpEnv>): void {
   app.get("/webui/app.css", (c) => send(c, "app.css", "text/css; charset=utf-8", text(APP_CSS)));
   app.get("/webui/docs.js", (c) => send(c, "docs.js", "text/javascript; charset=utf-8", text(DOCS_JS)));
   app.get("/webui/docs.css", (c) => send(c, "docs.css", "text/css; charset=utf-8", text(DOCS_CSS)));
+  for (const [language, catalogue] of Object.entries(TEXTS)) {
+    const name = `texts/${language}.json`;
+    app.get(`/webui/${name}`, (c) => send(c, name, "application/json", text(catalogue)));
+  }
   app.get("/webui/hls.js", (c) => send(c, "hls.js", "text/javascript; charset=utf-8", hlsModule));
 }
 

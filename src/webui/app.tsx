@@ -5,21 +5,23 @@ import { BroadcastPage } from "./broadcast-page.tsx";
 import { call, EngineError, useToken } from "./engine.ts";
 import { focusHeading, keepFocus } from "./focus.ts";
 import { Heading } from "./heading.tsx";
+import { loadLanguage } from "./language.ts";
 import { LibraryPage } from "./library-page.tsx";
 import { ListsPage } from "./lists-page.tsx";
 import { isListName, placeOf, playHash } from "./naming.ts";
 import { followAddress, pushAddress, scrollOfEntry } from "./navigation.ts";
 import { PlayPage } from "./play-page.tsx";
+import { keep, kept } from "./preferences.ts";
 import { listen, type SentCommand, type SentStream } from "./remote.ts";
 import { SentPage } from "./sent-page.tsx";
 import { SettingsPage } from "./settings-page.tsx";
 import { moveFocusByArrows } from "./spatial.ts";
-import { chooseLanguage, setLanguage, text } from "./texts.ts";
+import { chooseLanguage, LANGUAGES, text } from "./texts.ts";
 
 /** Where it is kept that this page plays what others send. */
 const RECEIVE_KEY = "millrace-receives";
 
-function App() {
+function App({ language }: { readonly language: string }) {
   const [place, setPlace] = useState(placeOf(location.hash));
   /** How often the user went somewhere. */
   const [turn, setTurn] = useState(0);
@@ -46,6 +48,10 @@ function App() {
     setPlace(placeOf(hash));
     setDropped(file);
     setTurn((before) => before + 1);
+  };
+  const speak = (event: Event) => {
+    keep("language", (event.target as HTMLSelectElement).value);
+    location.reload();
   };
   const receive = () => {
     localStorage.setItem(RECEIVE_KEY, receives ? "0" : "1");
@@ -134,6 +140,11 @@ function App() {
       </main>
       <footer>
         <button type="button" aria-pressed={String(receives)} onClick={receive}>{text("receive")}</button>
+        <select aria-label={text("language")} onChange={speak}>
+          {Object.entries(LANGUAGES).map(([tag, name]) => (
+            <option key={tag} value={tag} lang={tag} selected={tag === language}>{name}</option>
+          ))}
+        </select>
       </footer>
     </div>
   );
@@ -166,9 +177,10 @@ function TokenForm({ done }: { readonly done: () => void }) {
   );
 }
 
-const language = chooseLanguage(navigator.languages);
-setLanguage(language);
-document.documentElement.lang = language;
-moveFocusByArrows();
-keepFocus();
-render(<App />, document.getElementById("app")!);
+const chosen = kept("language");
+void loadLanguage(chooseLanguage(chosen === "" ? navigator.languages : [chosen])).then((language) => {
+  document.documentElement.lang = language;
+  moveFocusByArrows();
+  keepFocus();
+  render(<App language={language} />, document.getElementById("app")!);
+});

@@ -1,23 +1,33 @@
-/** The page's texts in the browser's language. The next language is one file and one line here. */
+/** The page's texts in the user's language. The next language is one file, and one line here. */
 import { EN, type Texts } from "./texts/en.ts";
-import { ES } from "./texts/es.ts";
-import { RU } from "./texts/ru.ts";
 
-/** All catalogues by language (BCP 47 primary subtag). */
-const CATALOGUES: Readonly<Record<string, Texts>> = { en: EN, es: ES, ru: RU };
+/**
+ * The languages by their tags (BCP 47 primary subtag), with their own names. English is part of the page; the others are
+ * loaded when they are needed.
+ */
+export const LANGUAGES: Readonly<Record<string, string>> = {
+  en: "English",
+  de: "Deutsch",
+  es: "Español",
+  fr: "Français",
+  it: "Italiano",
+  pt: "Português",
+  ru: "Русский",
+  zh: "中文",
+};
 
 /** The first of `languages` that there is a catalogue for; English without one. */
 export function chooseLanguage(languages: readonly string[]): string {
-  return languages.map((language) => language.split("-")[0]!.toLowerCase()).find((name) => name in CATALOGUES) ?? "en";
+  return languages.map((language) => language.split("-")[0]!.toLowerCase()).find((name) => name in LANGUAGES) ?? "en";
 }
 
 let texts: Texts = EN;
 let language = "en";
 
-/** Takes the catalogue of a language, one that `chooseLanguage` returned. */
-export function setLanguage(chosen: string): void {
+/** Takes a catalogue; `chosen` is its language, one that `chooseLanguage` returned. */
+export function setLanguage(chosen: string, catalogue: Texts): void {
   language = chosen;
-  texts = CATALOGUES[chosen] ?? EN;
+  texts = catalogue;
 }
 
 /** A text with its gaps filled in. */

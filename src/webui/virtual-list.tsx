@@ -3,8 +3,12 @@
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import { useEffect, useRef, useState } from "hono/jsx/dom";
 
-/** Height of a line, px: what the style sheet gives it. */
-const ROW_PX = 64;
+/** Height of a line: what the style sheet gives it, in the page's letters, which are larger on a television. */
+const ROW_REM = 4;
+
+function rowPx(): number {
+  return ROW_REM * parseFloat(getComputedStyle(document.documentElement).fontSize);
+}
 /** Lines above and below what is in sight, so that scrolling shows no blank. */
 const SPARE_ROWS = 10;
 /** Pages kept; the ones furthest away go first. */
@@ -40,9 +44,10 @@ export function VirtualList<Item extends { readonly id: number }>(props: Virtual
       }, () => kept.delete(page));
     };
     const look = () => {
+      const row = rowPx();
       const top = -(box.current?.getBoundingClientRect().top ?? 0);
-      const first = Math.max(0, Math.min(total - 1, Math.floor(top / ROW_PX)) - SPARE_ROWS);
-      const end = Math.min(total, Math.ceil((top + innerHeight) / ROW_PX) + SPARE_ROWS);
+      const first = Math.max(0, Math.min(total - 1, Math.floor(top / row)) - SPARE_ROWS);
+      const end = Math.min(total, Math.ceil((top + innerHeight) / row) + SPARE_ROWS);
       for (let page = Math.floor(first / pageItems); page * pageItems < end; page++) fetchPage(page);
       setRange((now) => now.first === first && now.end === end ? now : { ...now, first, end });
     };
@@ -59,13 +64,13 @@ export function VirtualList<Item extends { readonly id: number }>(props: Virtual
   for (let at = range.first; at < range.end; at++) {
     const item = pages.current!.get(Math.floor(at / pageItems))?.[at % pageItems];
     lines.push(
-      <li key={item?.id ?? -at} style={{ top: `${at * ROW_PX}px` }} aria-setsize={total} aria-posinset={at + 1}>
+      <li key={item?.id ?? -at} style={{ top: `${at * ROW_REM}rem` }} aria-setsize={total} aria-posinset={at + 1}>
         {item === undefined ? null : row(item)}
       </li>,
     );
   }
   return (
-    <div ref={box} class="virtual" style={{ height: `${total * ROW_PX}px` }}>
+    <div ref={box} class="virtual" style={{ height: `${total * ROW_REM}rem` }}>
       <ul>{lines}</ul>
     </div>
   );

@@ -76,6 +76,9 @@ test("the first screen offers what was left off, favourites and channels, and fo
     const { scroll, small } = await misfits(page);
     assert(scroll <= 0, `${name}: ${scroll} px too wide`);
     assertEquals([small, await barriers(page)], [[], []], name);
+    // Ten feet away letters have to be larger.
+    const letters = await page.evaluate(() => parseFloat(getComputedStyle(document.body).fontSize));
+    assertEquals(letters, name === "tv" ? 24 : 16, name);
     await shot(page, `home-${name}`);
   }
   await page.click(".home a");
@@ -104,5 +107,48 @@ test("on another device the first screen asks for no token, and nothing in its c
     await other.waitForSelector("form.token");
   } finally {
     await other.close();
+  }
+});
+
+test("the page speaks the browser's language, and another one that is chosen from then on", async () => {
+  const context = await browser.newContext({ locale: "de-CH" });
+  const other = await context.newPage();
+  try {
+    await other.goto(`${served.url}/#/settings`);
+    await other.waitForSelector("text=Geschwindigkeit begrenzen");
+    assertEquals(await other.evaluate(() => document.documentElement.lang), "de");
+    await other.selectOption("footer select", "zh");
+    await other.waitForSelector("text=速度限制");
+    await other.reload();
+    await other.waitForSelector("text=速度限制");
+    assertEquals(await barriers(other), []);
+  } finally {
+    await context.close();
+  }
+});
+
+test("every language fits the phone in every room", async () => {
+  const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
+  const phone = await context.newPage();
+  try {
+    for (const language of ["de", "fr", "it", "pt", "ru", "es", "zh"]) {
+      await phone.goto(`${served.url}/`);
+      await phone.evaluate((chosen) => localStorage.setItem("millrace-language", chosen), language);
+      await phone.reload();
+      for (const room of ["play", "library", "lists", "broadcast", "settings"]) {
+        await phone.evaluate((name) => location.hash = `#/${name}`, room);
+        await phone.waitForSelector(room === "settings" ? ".card" : `main > .${room}`);
+        const { scroll } = await misfits(phone);
+        assert(scroll <= 0, `${language} ${room}: ${scroll} px too wide`);
+        const cut = await phone.locator("nav a").evaluateAll((all) =>
+          all.filter((a) => a.scrollWidth > a.clientWidth || a.getBoundingClientRect().right > innerWidth)
+            .map((a) => a.textContent)
+        );
+        assertEquals(cut, [], language);
+        await shot(phone, `language-${language}-${room}`);
+      }
+    }
+  } finally {
+    await context.close();
   }
 });

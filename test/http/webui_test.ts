@@ -39,7 +39,7 @@ test("/ sends fields that only secure contexts know to those alone: elsewhere th
 test("/webui/app.js and the others are sent packed, with a tag that saves sending them again", async () => {
   await withEngine(async ({ engine }) => {
     let packedBytes = 0;
-    for (const name of ["app.js", "app.css", "docs.js", "docs.css", "hls.js"]) {
+    for (const name of ["app.js", "app.css", "docs.js", "docs.css", "hls.js", "texts/de.json"]) {
       const packed = await engine.fetch(get(`/webui/${name}`, { "accept-encoding": "br, gzip" }));
       assertEquals([packed.status, packed.headers.get("content-encoding")], [200, "gzip"], name);
       const bytes = await packed.arrayBuffer();

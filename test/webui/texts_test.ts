@@ -1,13 +1,17 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
+import { TEXTS } from "../../src/webui/texts/assets.generated.ts";
 import { EN } from "../../src/webui/texts/en.ts";
-import { ES } from "../../src/webui/texts/es.ts";
-import { RU } from "../../src/webui/texts/ru.ts";
-import { bytesText, chooseLanguage, reasonText, setLanguage, text } from "../../src/webui/texts.ts";
+import { bytesText, chooseLanguage, LANGUAGES, reasonText, setLanguage, text } from "../../src/webui/texts.ts";
 
 const gaps = (value: string) => [...value.matchAll(/\{\d\}/g)].map(([gap]) => gap).sort();
 
-for (const [name, catalogue] of [["es", ES], ["ru", RU]] as const) {
+test("every language that can be chosen has a catalogue", () => {
+  assertEquals(["en", ...Object.keys(TEXTS)].sort(), Object.keys(LANGUAGES).sort());
+});
+
+for (const name of Object.keys(TEXTS)) {
+  const catalogue: typeof EN = JSON.parse(TEXTS[name]!);
   test(`the catalogue ${name} translates every text and keeps its gaps`, () => {
     assertEquals(Object.keys(catalogue).sort(), Object.keys(EN).sort());
     for (const [key, english] of Object.entries(EN)) {
@@ -17,13 +21,14 @@ for (const [name, catalogue] of [["es", ES], ["ru", RU]] as const) {
 }
 
 test("chooseLanguage() takes the first language that there is, else English", () => {
-  assertEquals(chooseLanguage(["de-DE", "es-MX", "ru"]), "es");
-  assertEquals(chooseLanguage(["fr"]), "en");
+  assertEquals(chooseLanguage(["sv-SE", "es-MX", "ru"]), "es");
+  assertEquals(chooseLanguage(["zh-Hans-CN"]), "zh");
+  assertEquals(chooseLanguage(["sv"]), "en");
   assertEquals(chooseLanguage([]), "en");
 });
 
 test("text() fills placeholders, and reasonText() has a text for every reason that a session gives", () => {
-  setLanguage("en");
+  setLanguage("en", EN);
   assertEquals(text("importing", 3, "…"), "Importing: 3 of …");
   for (const reason of ["no_peers", "no_metadata", "slow_peers", "missing_piece", "choked"]) {
     assertEquals(typeof reasonText(reason), "string", reason);
