@@ -26,7 +26,7 @@ const SIZE_BOUNDS: readonly { readonly bitsPerSecond: number; readonly exact: nu
   { bitsPerSecond: 0, exact: 5, slots: 6 },
 ];
 /** Codecs that the TS carries as they are. */
-const CARRIED = new Set(["h264", "hevc", "mpeg2video", "mpeg1video", "aac", "mp3", "mp2", "ac3", "eac3"]);
+const CARRIED = new Set(["h264", "hevc", "mpeg2video", "mpeg1video", "mpeg4", "aac", "mp3", "mp2", "ac3", "eac3"]);
 
 /** One way in which a stream differs from its source. */
 export interface Deviation {

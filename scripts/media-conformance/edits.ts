@@ -28,3 +28,24 @@ export function withCompactSizes(file: Uint8Array): Uint8Array {
   }
   return out;
 }
+
+/** Every `from` of `file` as `to`, of the same length: names of codecs. */
+export function renamed(file: Uint8Array, from: string, to: string): Uint8Array {
+  const out = file.slice();
+  const [old, next] = [from, to].map((name) => Uint8Array.from(name, (letter) => letter.charCodeAt(0))) as [
+    Uint8Array,
+    Uint8Array,
+  ];
+  for (let at = out.indexOf(old[0]!); at >= 0; at = out.indexOf(old[0]!, at + 1)) {
+    if (old.every((byte, i) => out[at + i] === byte)) out.set(next, at);
+  }
+  return out;
+}
+
+/** `file` with an empty list of random access points. */
+export function withoutKeyframes(file: Uint8Array): Uint8Array {
+  const out = file.slice();
+  const at = new TextDecoder("latin1").decode(file).indexOf("stss");
+  out.fill(0, at + 8, at + 12);
+  return out;
+}

@@ -12,6 +12,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
+import { CAMERA_RECIPES } from "./camera-recipes.ts";
 import { compare, type Comparison, type Deviation } from "./compare.ts";
 import { FRAGMENT_RECIPES } from "./fragment-recipes.ts";
 import { make } from "./make.ts";
@@ -26,6 +27,7 @@ export const RECIPES: readonly Recipe[] = [
   ...SINGLE_RECIPES,
   ...FRAGMENT_RECIPES,
   ...TOOL_RECIPES,
+  ...CAMERA_RECIPES,
   ...MATRIX_RECIPES,
 ];
 

@@ -292,6 +292,10 @@ test("isAccessPoint() knows IDR, recovery points, IRAP and sequence headers", ()
   assertEquals(isAccessPoint("hevc", nal(0x02, 1)), false);
   assertEquals(isAccessPoint("mpeg2video", nal(0xb3)), true);
   assertEquals(isAccessPoint("mpeg2video", nal(0x00, 0, 8)), false);
+  assertEquals(isAccessPoint("mpeg4", nal(0xb0, 1, 0, 0, 1, 0x20)), true);
+  assertEquals(isAccessPoint("mpeg4", nal(0xb6, 0x10)), true);
+  assertEquals(isAccessPoint("mpeg4", nal(0xb6, 0x50)), false);
+  assertEquals(isAccessPoint("mpeg4", nal(0xb2, 1)), null);
 });
 
 test("splitPacket() keeps the payload, with and without an adaptation field", () => {

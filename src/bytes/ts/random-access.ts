@@ -31,6 +31,12 @@ function mpegStart(code: number): boolean | null {
   return code === 0x00 ? false : null;
 }
 
+function mpeg4Start(code: number, next: number | undefined): boolean | null {
+  // Header of a video object layer; of a picture (VOP) the two bits after the code are 0 if it is coded alone (14496-2, 6.2).
+  if (code >= 0x20 && code <= 0x2f) return true;
+  return code === 0xb6 && next !== undefined ? next < 0x40 : null;
+}
+
 /** Returns whether the access unit in `bytes` starts with a random access point; null when these bytes are too few to tell. */
 export function isAccessPoint(codec: string, bytes: Uint8Array): boolean | null {
   for (let at = bytes.indexOf(1, 2); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(1, at + 1)) {
@@ -40,13 +46,15 @@ export function isAccessPoint(codec: string, bytes: Uint8Array): boolean | null 
       ? h264Start(byte & 31, bytes, at + 1)
       : codec === "hevc"
       ? hevcStart((byte >> 1) & 63)
+      : codec === "mpeg4"
+      ? mpeg4Start(byte, bytes[at + 2])
       : mpegStart(byte);
     if (answer !== null) return answer;
   }
   return null;
 }
 
-const PARSED: ReadonlySet<string> = new Set(["h264", "hevc", "mpeg2video", "mpeg1video"]);
+const PARSED: ReadonlySet<string> = new Set(["h264", "hevc", "mpeg2video", "mpeg1video", "mpeg4"]);
 
 /** Examines the packets of one PID in order and reports its random access points. */
 export class AccessPointFinder {

@@ -6,6 +6,7 @@ import { descriptorsOf, type MapStream } from "./psi.ts";
 export type TsCodec =
   | "mpeg1video"
   | "mpeg2video"
+  | "mpeg4"
   | "h264"
   | "hevc"
   | "av1"
@@ -25,6 +26,7 @@ const TYPES: Readonly<Record<number, TsCodec>> = {
   [STREAM_TYPE.mpeg2Audio]: "mp2",
   [STREAM_TYPE.aac]: "aac",
   [STREAM_TYPE.aacLatm]: "aac",
+  [STREAM_TYPE.mpeg4Video]: "mpeg4",
   [STREAM_TYPE.h264]: "h264",
   [STREAM_TYPE.hevc]: "hevc",
   [STREAM_TYPE.pcm]: "pcm",
@@ -58,7 +60,7 @@ const DESCRIPTOR_CODECS: Readonly<Record<number, TsCodec>> = {
   [DESCRIPTOR.aac]: "aac",
 };
 
-const VIDEO: ReadonlySet<TsCodec> = new Set(["h264", "hevc", "mpeg2video", "mpeg1video", "av1"]);
+const VIDEO: ReadonlySet<TsCodec> = new Set(["h264", "hevc", "mpeg2video", "mpeg1video", "mpeg4", "av1"]);
 
 /**
  * The codec of `stream`, a stream of the program with these descriptors; null for data, subtitles and whatever is not

@@ -183,3 +183,21 @@ test("elementaryFormat() refuses what MPEG TS cannot carry", () => {
   assertEquals(elementaryFormat(track("mp3", "audio", null))!.streamType, 3);
   assertEquals(elementaryFormat(track("eac3", "audio", null))!.registration, "EAC3");
 });
+
+test("elementaryFormat() puts the headers of MPEG-4 part 2 before pictures that decoding can start with", () => {
+  const headers = [0, 0, 1, 0xb0, 1, 0, 0, 1, 0x20, 0, 0x84];
+  const picture = Uint8Array.of(0, 0, 1, 0xb6, 0x10, 1, 2);
+  const format = elementaryFormat(track("mpeg4", "video", headers))!;
+  assertEquals(format.streamType, 0x10);
+  assertEquals(run(format, picture, true), [...headers, ...picture]);
+  assertEquals(run(format, picture, false), [...picture]);
+  const own = concatBytes([Uint8Array.from(headers), picture]);
+  assertEquals(run(format, own, true), [...own]);
+  assertEquals(run(elementaryFormat({ ...track("mpeg4", "video", null), isFramed: true })!, picture, true), [
+    ...picture,
+  ]);
+  // Without the header of a layer nothing is decoded.
+  for (const data of [null, [], [0, 0, 1, 0xb0, 1], new Array(5000).fill(0)]) {
+    assertEquals(elementaryFormat(track("mpeg4", "video", data)), null);
+  }
+});

@@ -200,7 +200,7 @@ function firstSps(config: Uint8Array, hevc: boolean): Uint8Array | null {
 
 /** Reordering depth of a video track: pictures shown later that may precede one in decoding order, 0–16. */
 export function reorderDepth(codec: string, codecPrivate: Uint8Array | null): number {
-  if (codec === "mpeg2video" || codec === "mpeg1video") return 1;
+  if (codec === "mpeg2video" || codec === "mpeg1video" || codec === "mpeg4") return 1;
   if (codec !== "h264" && codec !== "hevc") return 0;
   const sps = codecPrivate === null ? null : firstSps(codecPrivate, codec === "hevc");
   if (sps === null || sps.length < 5) return MAX_REORDER;

@@ -41,12 +41,20 @@ const BY_TYPE: Readonly<Record<string, Codec>> = {
   mp2v: "mpeg2video",
   mpg2: "mpeg2video",
   mp1v: "mpeg1video",
+  mx5p: "mpeg2video",
+  mx4p: "mpeg2video",
+  mx3p: "mpeg2video",
+  mx5n: "mpeg2video",
+  mx4n: "mpeg2video",
+  mx3n: "mpeg2video",
   vp08: "vp8",
   vp09: "vp9",
   av01: "av1",
   ".mp3": "mp3",
   ".mp2": "mp2",
+  "ms\0U": "mp3",
   "ac-3": "ac3",
+  sac3: "ac3",
   "ec-3": "eac3",
   Opus: "opus",
   fLaC: "flac",
@@ -69,6 +77,7 @@ const BY_TYPE: Readonly<Record<string, Codec>> = {
 
 /** objectTypeIndication of an elementary stream descriptor (mp4ra.org). */
 const BY_OBJECT_TYPE: Readonly<Record<number, Codec>> = {
+  0x20: "mpeg4",
   0x40: "aac",
   0x60: "mpeg2video",
   0x61: "mpeg2video",
@@ -88,6 +97,13 @@ const BY_OBJECT_TYPE: Readonly<Record<number, Codec>> = {
   0xad: "opus",
   0xdd: "vorbis",
 };
+
+/** MPEG-2 of cameras and editors in QuickTime: HDV, XDCAM EX, XDCAM HD; the last character is size and rate. */
+const CAMERA_TYPES = /^(hdv|xdv|xd5)[0-9a-z]$/;
+
+function codecOfType(type: string): Codec {
+  return BY_TYPE[type] ?? (CAMERA_TYPES.test(type) ? "mpeg2video" : "other");
+}
 
 const TAG_ES = 3;
 const TAG_DECODER_CONFIG = 4;
@@ -110,7 +126,7 @@ const NOTHING = { codecPrivate: null, width: null, height: null, sampleRate: nul
 function videoEntry(entry: Box): EntryFacts {
   // VisualSampleEntry: 78 bytes before the boxes (14496-12, 12.1.3).
   const inner = entry.start + 78;
-  const codec = BY_TYPE[entry.type] ?? "other";
+  const codec = codecOfType(entry.type);
   const facts = { ...NOTHING, codec, codecId: entry.type };
   if (inner > entry.end) return facts;
   const size = { width: entry.view.getUint16(entry.start + 24), height: entry.view.getUint16(entry.start + 26) };
@@ -129,7 +145,7 @@ function videoEntry(entry: Box): EntryFacts {
 
 function audioEntry(entry: Box): EntryFacts {
   const { view, start } = entry;
-  const codec = BY_TYPE[entry.type] ?? "other";
+  const codec = codecOfType(entry.type);
   const facts: EntryFacts = { ...NOTHING, codec, codecId: entry.type };
   if (start + 28 > entry.end) return facts;
   // QuickTime's versions 1 and 2 have more fields before the boxes.

@@ -3,6 +3,7 @@ import { STREAM_TYPE } from "../../../../bytes/ts/codes.ts";
 import type { Codec, Track } from "../../../types.ts";
 import { aacFormat } from "./aac.ts";
 import { type ElementaryFormat, type FormatOf, passThrough } from "./format.ts";
+import { mpeg4Format } from "./mpeg4.ts";
 import { h264Format, hevcFormat } from "./nal.ts";
 
 const AUDIO_STREAM_ID = 0xc0;
@@ -32,7 +33,7 @@ const FORMATS: Readonly<Partial<Record<Codec, FormatOf>>> = {
   hevc: hevcFormat,
   mpeg2video: () => passThrough(STREAM_TYPE.mpeg2Video, 0xe0, null),
   mpeg1video: () => passThrough(STREAM_TYPE.mpeg1Video, 0xe0, null),
-  mpeg4: ({ isFramed }) => isFramed ? passThrough(STREAM_TYPE.mpeg4Video, 0xe0, null) : null,
+  mpeg4: mpeg4Format,
   aac: aacFormat,
   mp3: mpegAudio,
   mp2: mpegAudio,
