@@ -57,7 +57,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   readonly #webSeeds: WebSeeds;
   /** What the magnets named. */
   readonly named = new MagnetFacts();
-  readonly #webSeedScopes = new WebSeedScopes();
+  readonly #webSeedScopes = new WebSeedScopes((url) => this.#webSeeds.retry(url));
   readonly #readers = new Set<TorrentReader>();
   readonly #sharedReads = new SharedReads();
   #nextReader = 1;

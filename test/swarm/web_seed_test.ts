@@ -1,7 +1,10 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { percentEncoded } from "../../src/bytes/percent.ts";
+import type { Logger } from "../../src/ports.ts";
 import { serveWeb } from "../support/web.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+import { until } from "../support/until.ts";
 import { hurried, Lab, soon } from "./support/lab.ts";
 import { type Handle, mirror, rangeOf, sendRange, withMirrors } from "./support/mirrors.ts";
 import { makeTorrent } from "./support/torrent.ts";
@@ -185,5 +188,38 @@ test("WebSeed asks a server of BEP 17 for parts of pieces, and waits as long as 
     assertEquals(await swarm.openReader(1).read(50_000, 349_999, { signal: soon() }), torrent.data.slice(150_001));
     // The engine's clock runs 20 times as fast.
     assert((times[1]! - times[0]!) * 20 >= 8000 - 20, `again after ${(times[1]! - times[0]!) * 20} ms`);
+  }).finally(() => web.close());
+});
+
+test("WebSeeds asks one that a foreign caller could not reach at once when the user starts the same torrent", async () => {
+  const torrent = await makeTorrent({ bytes: 100_000 });
+  const web = await serveWeb((request, response) => sendRange(torrent.data, request, response));
+  const metainfo = { ...torrent.metainfo, webSeeds: [`${web.base}/noise`] };
+  const clock = new FakeClock();
+  let refusals = 0;
+  const log: Logger = {
+    log: (_level, message) => void (refusals += Number(message === "web seed failed")),
+    child: () => log,
+  };
+  await Lab.run(async (lab) => {
+    const node = await lab.node({ ports: { ...lab.ports, clock, log } });
+    const guest = node.join({ metainfo, servers: "public" });
+    await guest.swarm.metadata(soon());
+    const read = guest.swarm.openReader(0).read(0, 100_000, { signal: soon() });
+    await until("it was refused several times", async () => {
+      await clock.advanceAsync(1000);
+      return refusals >= 4;
+    });
+    assertEquals(web.asked.length, 0);
+    node.join({ metainfo });
+    let bytes: Uint8Array | null = null;
+    read.then((all) => bytes = all, () => {});
+    const startMs = clock.monotonic();
+    await until("it was read", async () => {
+      await clock.advanceAsync(1);
+      return bytes !== null;
+    });
+    assertEquals(bytes, torrent.data);
+    assert(clock.monotonic() - startMs < 2000, `${clock.monotonic() - startMs} ms`);
   }).finally(() => web.close());
 });

@@ -89,6 +89,13 @@ export class Mirror {
     this.#rests.set(file.index, { untilMs: nowMs + pauseMs, failures });
   }
 
+  /** It may be asked again at once: it was refused, which says nothing about the server. */
+  forgive(): void {
+    this.dueMs = 0;
+    this.failures = 0;
+    this.#rests.clear();
+  }
+
   /** It sends the file. */
   fileCame(file: MetainfoFile): void {
     this.#rests.delete(file.index);

@@ -49,6 +49,19 @@ export class WebSeeds {
     transfer.kick();
   }
 
+  /** It may be reached by now: asks it at once, however often it was refused. */
+  retry(url: string): void {
+    for (const mirror of this.#mirrors) {
+      if (mirror.url !== url) continue;
+      mirror.forgive();
+      this.#inUse.get(mirror)?.close();
+      this.#inUse.delete(mirror);
+    }
+    if (this.#transfer === null) return;
+    this.#fill(this.#transfer);
+    this.#transfer.kick();
+  }
+
   /** Blocks of a web seed were taken back; nothing when the source is another. */
   cancelled(source: number): void {
     for (const [mirror, seed] of this.#inUse) if (mirror.source === source) seed.cancelled();
