@@ -164,7 +164,10 @@ export interface ChildProcess {
 
 /** Child processes. */
 export interface ProcessPort {
-  /** Starts `command` with `args` (no shell). Rejects with `unavailable` when it cannot be found. */
+  /**
+   * Starts `command` with `args` (no shell). Rejects with `unavailable` when it cannot be found, `too_busy` when the
+   * machine has no room for another program.
+   */
   spawn(command: string, args: readonly string[], options?: { env?: Record<string, string> }): Promise<ChildProcess>;
 }
 

@@ -6,12 +6,22 @@ import { MillraceError } from "../../src/errors.ts";
 import type { ChildProcess, ProcessPort } from "../../src/ports.ts";
 import { webReadable, webWritable } from "./node-streams.ts";
 
+/** Errors that say nothing about the program: too many processes or open files, or too little memory. */
+const NO_ROOM: ReadonlySet<string> = new Set(["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"]);
+
 /** Child processes of this machine. */
 export const processes: ProcessPort = {
   spawn(command, args, options = {}) {
     return new Promise((resolve, reject) => {
-      const fail = (cause: unknown) =>
-        reject(new MillraceError("unavailable", `cannot start ${command}: is it installed?`, { cause }));
+      const fail = (cause: unknown) => {
+        const isFull = NO_ROOM.has((cause as { code?: string }).code ?? "");
+        const error = isFull
+          ? new MillraceError("too_busy", `cannot start ${command}: the machine has no room for another program`, {
+            cause,
+          })
+          : new MillraceError("unavailable", `cannot start ${command}: is it installed?`, { cause });
+        reject(error);
+      };
       let child: NodeChild;
       try {
         child = spawn(command, args, {

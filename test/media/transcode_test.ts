@@ -328,3 +328,22 @@ test("FfmpegEncoder.isAvailable() asks again until ffmpeg is there", async () =>
   started[0]!.finish(new TextEncoder().encode("ffmpeg version"), 0);
   assertEquals([await answer, await encoder.isAvailable(NEVER), started.length], [true, true, 1]);
 });
+
+test("FfmpegEncoder.isAvailable() does not take a slow machine for a missing ffmpeg, and asks again", async () => {
+  const { port, started, next } = fakeProcesses();
+  const clock = new FakeClock();
+  let failure: MillraceError | null = null;
+  const spawn: typeof port.spawn = (...call) => failure === null ? port.spawn(...call) : Promise.reject(failure);
+  const encoder = new FfmpegEncoder({ spawn }, clock);
+  for (let probe = 0; probe < 2; probe++) {
+    const spawned = next();
+    const answer = encoder.isAvailable(NEVER);
+    await spawned;
+    clock.advance(5000);
+    assertEquals([await answer, started.length, started[probe]!.killed()], [true, probe + 1, true]);
+  }
+  failure = new MillraceError("too_busy", "no room");
+  await assertRejects(() => encoder.isAvailable(NEVER), MillraceError, "no room");
+  failure = new MillraceError("unavailable", "not found");
+  assertEquals(await encoder.isAvailable(NEVER), false);
+});

@@ -4,6 +4,7 @@ import { deadline, withSignal } from "../../bytes/deadline.ts";
 import type { ByteSource } from "../../bytes/source.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import type { ChildProcess, Clock, HttpPort, ProcessPort, Timer } from "../../ports.ts";
+import { isThereDespite } from "../program-there.ts";
 import { type Door, DoorKeeper } from "./file-door.ts";
 import type { ForeignJob, ForeignReader, ForeignRun } from "./types.ts";
 
@@ -59,6 +60,7 @@ export class ForeignPrograms implements ForeignReader {
   }
 
   async isAvailable(signal: AbortSignal): Promise<boolean> {
+    let isSure = true;
     for (const program of this.#found ? [] : ["ffmpeg", "ffprobe"]) {
       const late = deadline(this.#clock, VERSION_MS, signal);
       let child: ChildProcess | null = null;
@@ -67,15 +69,17 @@ export class ForeignPrograms implements ForeignReader {
         void child.stdin.close().catch(() => {});
         const ended = Promise.all([drain(child.stdout), drain(child.stderr), child.exited]);
         await withSignal(ended, late.signal);
-      } catch {
+      } catch (error) {
         if (signal.aborted) throw abortError(signal);
-        return false;
+        if (!isThereDespite(error)) return false;
+        isSure = false;
       } finally {
         child?.kill("SIGKILL");
         late.cancel();
       }
     }
-    return this.#found = true;
+    this.#found = isSure;
+    return true;
   }
 
   async open(job: ForeignJob, source: ByteSource, signal: AbortSignal): Promise<ForeignRun> {

@@ -30,7 +30,10 @@ export interface ForeignRun {
 
 /** Runs ffmpeg's programs on files. */
 export interface ForeignReader {
-  /** Whether it can work at all; it looks again each time until it can. */
+  /**
+   * Whether it can work at all; it looks again each time until it surely can. Rejects with `too_busy` when the machine
+   * has no room to look.
+   */
   isAvailable(signal: AbortSignal): Promise<boolean>;
   /**
    * Starts a program, in a place of the share of `source.holder`. Rejects with `too_busy`, `unavailable`, `io`, or the

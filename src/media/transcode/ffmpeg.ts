@@ -2,6 +2,7 @@
 import { deadline, withSignal } from "../../bytes/deadline.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import type { ChildProcess, Clock, ProcessPort } from "../../ports.ts";
+import { isThereDespite } from "../program-there.ts";
 import { type AudioEncoder, type EncodeJob, MADE_RATE } from "./types.ts";
 
 /** Most processes at once: each keeps one core busy for a tenth of a second per two seconds of sound. */
@@ -49,10 +50,11 @@ export class FfmpegEncoder implements AudioEncoder {
     try {
       await this.#run(["-hide_banner", "-version"], new Uint8Array(0), 1 << 20, PROBE_TIMEOUT_MS, signal);
       this.#found = true;
-    } catch {
+      return true;
+    } catch (error) {
       if (signal.aborted) throw abortError(signal);
+      return isThereDespite(error);
     }
-    return this.#found;
   }
 
   encode(job: EncodeJob, signal: AbortSignal): Promise<Uint8Array> {

@@ -43,7 +43,10 @@ export interface EncodeJob {
 
 /** Converts audio to AAC or AC-3. */
 export interface AudioEncoder {
-  /** Whether it can work at all; it looks again each time until it can. */
+  /**
+   * Whether it can work at all; it looks again each time until it surely can. Rejects with `too_busy` when the machine
+   * has no room to look.
+   */
   isAvailable(signal: AbortSignal): Promise<boolean>;
   /**
    * Returns AAC LC frames of 1024 samples at 48 kHz with ADTS headers, or AC-3 frames of 1536 samples. The first frame only

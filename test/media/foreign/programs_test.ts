@@ -289,3 +289,20 @@ test("ForeignPrograms.isAvailable() wants ffmpeg and ffprobe, and asks again unt
   assertEquals(started.map(({ command }) => command), ["ffmpeg", "ffmpeg", "ffprobe"]);
   assertStringIncludes(started[0]!.args.join(" "), "-version");
 });
+
+test("ForeignPrograms.isAvailable() does not take a slow machine for missing programs, and asks again", async () => {
+  const { http } = await loadPorts();
+  const { port, started, next } = fakeProcesses();
+  const clock = new FakeClock();
+  const programs = new ForeignPrograms(port, http, clock);
+  for (const count of [2, 4]) {
+    let spawned = next();
+    const answer = programs.isAvailable(NEVER);
+    await spawned;
+    spawned = next();
+    clock.advance(5000);
+    await spawned;
+    started.at(-1)!.finish(new Uint8Array(3), 0);
+    assertEquals([await answer, started.length], [true, count]);
+  }
+});
