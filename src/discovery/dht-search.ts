@@ -1,7 +1,7 @@
 /** Looks up one swarm in the DHT periodically. */
 import { faultFields, guarded } from "../bytes/guarded-clock.ts";
 import { toHex } from "../bytes/hex.ts";
-import { hasCode, MillraceError } from "../errors.ts";
+import { MillraceError } from "../errors.ts";
 import type { Clock, Logger, SocketAddress, Timer } from "../ports.ts";
 import type { DiscoverySourceStatus } from "./types.ts";
 
@@ -141,7 +141,7 @@ export class DhtSearch {
       else if (!(error instanceof MillraceError)) this.#broke(error);
       else {
         this.#replies = 0;
-        this.#lastError = hasCode(error, "timeout") ? "the lookup took too long" : error.message;
+        this.#lastError = error.code === "timeout" ? "the lookup took too long" : error.message;
       }
     } finally {
       this.#running = false;

@@ -113,7 +113,8 @@ function setNumber(attributes: Record<string, string>): void {
 
 /** Returns the columns of the item that `entry` describes. */
 export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
-  const { [EXTERNAL_MARK]: _, ...attributes } = entry.attributes;
+  const { [EXTERNAL_MARK]: _, ...own } = entry.attributes;
+  const attributes: Record<string, string> = own;
   for (const name of INHERITED) {
     const value = list.header[name];
     if (value && attributes[name] === undefined) attributes[name] = value;

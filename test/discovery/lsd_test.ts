@@ -5,6 +5,7 @@ import { decodeLsd, encodeLsd } from "../../src/discovery/lsd-message.ts";
 import { MillraceError } from "../../src/errors.ts";
 import type { SocketAddress, UdpPort } from "../../src/ports.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { silent } from "../support/fault-log.ts";
 import { testPorts, udp, until } from "./support/ports.ts";
 import { seededBelow } from "../support/random.ts";
 
@@ -87,7 +88,7 @@ function fakeUdp() {
 async function fakeLsd(peerPort = 8621) {
   const clock = new FakeClock();
   const network = fakeUdp();
-  const context = { udp: network.port, clock, random: () => 0.5, peerPort: () => peerPort };
+  const context = { udp: network.port, clock, log: silent, random: () => 0.5, peerPort: () => peerPort };
   return { clock, ...network, lsd: await LocalDiscovery.open(context) };
 }
 
@@ -174,7 +175,7 @@ test("LocalDiscovery finds another instance over multicast on loopback", async (
   const { clock } = testPorts();
   const options = { interfaces: ["127.0.0.1"] };
   const open = (port: number) =>
-    LocalDiscovery.open({ udp, clock, random: Math.random, peerPort: () => port }, options);
+    LocalDiscovery.open({ udp, clock, log: silent, random: Math.random, peerPort: () => port }, options);
   const [a, b] = await Promise.all([open(7001), open(7002)]);
   const found: string[] = [];
   b.join(hash(9), (peer) => found.push(`b:${peer.port}`));

@@ -125,7 +125,7 @@ const QUESTION = writeMessage({
 const KINDS: Readonly<Record<string, () => Promise<void>>> = {
   "a timer of a program": () => endsItsProgram(({ clock }) => void clock.setTimeout(broken, 5)),
   "a promise in a timer of a program": () =>
-    endsItsProgram(({ clock }) => void clock.setTimeout(async () => broken(await null), 5)),
+    endsItsProgram(({ clock }) => void clock.setTimeout(async () => (await null, broken()), 5)),
   "a fault while a fault ends the program": () =>
     endsItsProgram(({ failed }) => (failed(new TypeError("first")), failed(new TypeError("second"))), 2),
 
@@ -184,7 +184,8 @@ const KINDS: Readonly<Record<string, () => Promise<void>>> = {
     pages.join("192.168.7.8", false);
     const { stringify } = JSON;
     let pings = 0;
-    JSON.stringify = (...value: Parameters<typeof stringify>) => ++pings === 1 ? broken() : stringify(...value);
+    JSON.stringify =
+      ((...value: Parameters<typeof stringify>) => ++pings === 1 ? broken() : stringify(...value)) as typeof stringify;
     try {
       await pass(ports.clock, 15_000);
     } finally {

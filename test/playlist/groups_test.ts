@@ -76,7 +76,9 @@ test("entries of one group are in one category, however it is written, and furth
   await withLists(new FakeClock(), async ({ lists, playlist, items }) => {
     const groups = ["Sport", "SPORT", " sport ", "Spo\u0301rt", "SP\u00d3RT", "News;Sport;World", ""];
     server.behaviour.text = listOf(
-      ...groups.map((group, i) => [`T${i}`, `http://h/${i}`, ` group-title="${group}"`] as const),
+      ...groups.map((group, i) =>
+        [`T${i}`, `http://h/${i}`, ` group-title="${group}"`] satisfies [string, string, string]
+      ),
     );
     const shown = async () => [...(await items()).values()].map((item) => [item.category, item.subcategory]);
     const expected = [

@@ -24,8 +24,12 @@ test("SharedIds.mediaGroupOf() goes by the name where the id is on entries of ma
 
 /** Four channels with one id, and three with a placeholder. */
 const LIST = listOf(
-  ...["One", "Two", "Three", "Four"].map((name) => [name, `http://h/${name}`, ' tvg-id="all"'] as const),
-  ...["News", "Sport", "Kids"].map((name) => [name, `http://h/${name}`, ' tvg-id="N/A"'] as const),
+  ...["One", "Two", "Three", "Four"].map((name) =>
+    [name, `http://h/${name}`, ' tvg-id="all"'] satisfies [string, string, string]
+  ),
+  ...["News", "Sport", "Kids"].map((name) =>
+    [name, `http://h/${name}`, ' tvg-id="N/A"'] satisfies [string, string, string]
+  ),
   ["Own", "http://h/own", ' tvg-id="own.tv"'],
 );
 
