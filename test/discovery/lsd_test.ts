@@ -153,7 +153,7 @@ test("LocalDiscovery stays silent while there is no listening port", async () =>
 });
 
 test("LocalDiscovery.open() rejects when no interface can join the group, and otherwise uses those that can", async () => {
-  const context = { clock: new FakeClock(), random: () => 0.5, peerPort: () => 1 };
+  const context = { clock: new FakeClock(), log: silent, random: () => 0.5, peerPort: () => 1 };
   const bound: string[] = [];
   const some: UdpPort = {
     bind: ({ multicastInterface }) => {
