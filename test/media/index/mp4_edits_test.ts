@@ -78,6 +78,32 @@ test("openMp4() waits as long as an empty edit between two others says", async (
   assertEquals(table.dts90k.at(10) - table.dts90k.at(9), 3600 + 90_000);
 });
 
+for (
+  const { what, list, kept, startsAt, told } of [
+    { what: "in the middle", list: [600, 16_000], kept: range(10, 30), startsAt: 0, told: 0.2 },
+    { what: "at a random access point", list: [400, 10_000], kept: range(10, 30), startsAt: 0, told: null },
+    { what: "to its beginning", list: [400, 0], kept: range(0, 10), startsAt: 0, told: null },
+    { what: "by less than a coder's delay", list: [1100, 2_000], kept: range(0, 30), startsAt: 0, told: null },
+    { what: "without a length", list: [0, 20_000], kept: range(20, 30), startsAt: 0, told: null },
+  ] as const
+) {
+  test(`openMp4() presents what one edit names when it trims a clip ${what}`, async () => {
+    const file = clip({ edits: edits(list) });
+    const { table, warnings } = await tableOf(file);
+    assertEquals(picturesOf(table, file), kept);
+    assertEquals(table.dts90k.at(0), startsAt);
+    assertEquals(warnings.filter((text) => text.includes("begins there")).length, told === null ? 0 : 1);
+  });
+}
+
+test("openMp4() keeps pictures that are decoded after one beyond the cut when one edit trims a clip", async () => {
+  // From the second on, each other picture is presented after the next one.
+  const shifts = range(0, 30).flatMap((i) => [1, i === 0 ? 1000 : i % 2 === 1 ? 2000 : 0]);
+  const file = clip({ edits: edits([400, 1000]) }, [fullBox("ctts", 0, 0, u32(30, ...shifts))]);
+  const { table } = await tableOf(file);
+  assertEquals(picturesOf(table, file), range(0, 11));
+});
+
 test("openMp4() takes edits that go on where the one before ends as one", async () => {
   const file = clip({ edits: edits([400, 5000], [400, 15_000]) });
   const { table } = await tableOf(file);

@@ -20,6 +20,8 @@ const MAX_EDITS = 4096;
 const SAME_SHIFT_S = 0.002;
 /** An edit may begin or end this much before the access unit it means, 90 kHz: durations are rounded to milliseconds. */
 const EDGE_90K = 180;
+/** Pictures at the end that may be presented last: codecs reorder sixteen at most. */
+const REORDER_SPAN = 64;
 /** Access units between two checks of the clock. */
 const STRIDE = 4096;
 
@@ -119,4 +121,59 @@ export async function followEdits(
     keyframes: keyframes === null ? null : Uint32Array.from(starts),
     ranBack: table.ranBack ?? 0,
   };
+}
+
+/**
+ * Sound that an edit leaves out at the beginning, and media at the end, up to this much are no trim, 90 kHz (0.5 s): the
+ * delay of a coder, and lengths that were rounded or taken from another track.
+ */
+const UNTRIMMED_90K = 45_000;
+
+/**
+ * `table`, whose times are those of presentation, without what its only edit leaves out; `table` itself if that is next to
+ * nothing. Pictures begin with the last random access point that is not after the cut: later ones would be lost otherwise.
+ */
+export async function trimToEdit(
+  table: SampleTable,
+  { fromS, toS, shiftS }: Edit,
+  limit: number,
+  work: IndexWork,
+): Promise<SampleTable | null> {
+  const { count, keyframes, ptsShift90k } = table;
+  const pts90k = (i: number) => table.dts90k.at(i) + (ptsShift90k?.at(i) ?? 0);
+  const [from90k, to90k] = [(fromS + shiftS) * 90_000, (toS + shiftS) * 90_000];
+  let start90k = pts90k(0);
+  if (keyframes !== null) {
+    for (let place = 0; place < keyframes.length; place++) {
+      if (place % STRIDE === 0) await work.spend(STRIDE);
+      const point90k = pts90k(keyframes[place]!);
+      if (point90k > from90k + EDGE_90K) break;
+      start90k = point90k;
+    }
+  } else if (from90k - start90k > UNTRIMMED_90K) start90k = from90k;
+  let latest90k = -Infinity;
+  for (let i = Math.max(0, count - REORDER_SPAN); i < count; i++) latest90k = Math.max(latest90k, pts90k(i));
+  const endsEarly = latest90k - to90k > UNTRIMMED_90K;
+  if (start90k <= pts90k(0) && !endsEarly) return table;
+  let end90k = Infinity;
+  latest90k = -Infinity;
+  for (let i = 0; i < count && endsEarly; i++) {
+    if (i % STRIDE === 0) await work.spend(STRIDE);
+    latest90k = Math.max(latest90k, pts90k(i));
+    // A picture after the cut may be needed for those before it that are decoded later.
+    if (pts90k(i) < to90k - EDGE_90K) end90k = latest90k + 2 * EDGE_90K;
+  }
+  const edit = { fromS: start90k / 90_000, toS: end90k / 90_000, shiftS: 0 };
+  return await followEdits(table, [edit], limit, work);
+}
+
+/** How long before its cut `table` begins, ms. */
+export function earlyByMs(table: SampleTable, { fromS, shiftS }: Edit): number {
+  return (fromS + shiftS) * 1000 - (table.dts90k.at(0) + (table.ptsShift90k?.at(0) ?? 0)) / 90;
+}
+
+/** Where the last access unit of `table` ends, 90 kHz. */
+export function endOf({ count, dts90k, ptsShift90k }: SampleTable): number {
+  const lastDuration = count > 1 ? dts90k.at(count - 1) - dts90k.at(count - 2) : 0;
+  return dts90k.at(count - 1) + (ptsShift90k?.at(count - 1) ?? 0) + lastDuration;
 }

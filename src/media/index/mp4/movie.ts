@@ -13,6 +13,8 @@ export interface MovieTrack {
   readonly shiftS: number;
   /** The presented stretches if there are several; null: everything from the first one on, moved by `shiftS`. */
   readonly edits: readonly Edit[] | null;
+  /** The only edit; null if there is none, or several. */
+  readonly onlyEdit: Edit | null;
   readonly sampleTable: Box | null;
   /** Some of its access units have other codec data than `track`. */
   readonly hasOtherDescriptions: boolean;
@@ -121,6 +123,7 @@ function readTrack(trak: Box, movieTimescale: number): MovieTrack | null {
     timescale,
     shiftS: edits[0]?.shiftS ?? 0,
     edits: edits.length > 1 ? edits : null,
+    onlyEdit: edits.length === 1 ? edits[0]! : null,
     sampleTable: table,
     hasOtherDescriptions: hasOtherDescriptions(description!),
   };

@@ -10,6 +10,7 @@ import { IndexWork } from "../work.ts";
 import { findRestart, nextFileAfter } from "./clock-restart.ts";
 import { findFinalMovie } from "./final-movie.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
+import { earlyByMs, endOf, trimToEdit } from "./edit-list.ts";
 import { firstFragment, fragmentBytes, openFragments, readFragmentIndex } from "./fragment-timeline.ts";
 import { canFollow, type FilePart, joinParts } from "./joined-parts.ts";
 import { joinTimelines } from "./joined-timeline.ts";
@@ -131,11 +132,13 @@ function isSuspicious({ runs }: StreamedTimeline, likelyMs: number): boolean {
   return last !== undefined && (last.startPts90k + last.durationPts90k) / 90 < likelyMs * SUSPICIOUS_SHARE;
 }
 
-function indexOf(movie: Movie, work: IndexWork, { tables, warnings, earliest90k }: Tables): MediaIndex {
+function indexOf(movie: Movie, work: IndexWork, { tables, warnings, earliest90k, isTrimmed }: Tables): MediaIndex {
+  const lengthMs = tables.reduce((most, table) => Math.max(most, table === null ? 0 : endOf(table) / 90), 0);
   return {
     container: "mp4",
     tracks: movie.tracks.map((entry) => entry.track),
-    durationMs: movie.durationMs,
+    // Some programs leave the length of the whole.
+    durationMs: isTrimmed ? Math.min(movie.durationMs ?? lengthMs, lengthMs) : movie.durationMs,
     sourceBytes: work.sizeBytes,
     warnings,
     zero90k: -earliest90k,
@@ -156,21 +159,33 @@ interface Tables {
   readonly tables: readonly (SampleTable | null)[];
   readonly warnings: readonly string[];
   readonly earliest90k: number;
+  /** An edit left out media at the beginning or the end. */
+  readonly isTrimmed: boolean;
 }
 
-const NO_TABLES: Tables = { tables: [], warnings: [], earliest90k: 0 };
+const NO_TABLES: Tables = { tables: [], warnings: [], earliest90k: 0, isTrimmed: false };
+/** A film that begins this much before its cut is worth a warning, ms. */
+const NOTICED_EARLY_MS = 200;
 
 async function readTables(movie: Movie, work: IndexWork, isUsable: (track: Track) => boolean): Promise<Tables> {
   const warnings: string[] = [];
   let left = MAX_SAMPLES;
   const tables: (SampleTable | null)[] = [];
+  let isTrimmed = false;
+  let earlyMs = 0;
   for (const entry of movie.tracks) {
     const build = isCounted(entry) ? buildPcmTable : buildTable;
-    const table = isUsable(entry.track) ? await build(entry, left, work) : null;
+    const whole = isUsable(entry.track) ? await build(entry, left, work) : null;
+    const isTrimmable = whole !== null && entry.onlyEdit !== null && movie.fragmentDefaults === null;
+    const table = isTrimmable ? await trimToEdit(whole, entry.onlyEdit, left, work) : whole;
     tables.push(table);
+    if (table !== whole) {
+      isTrimmed = true;
+      if (table !== null) earlyMs = Math.max(earlyMs, earlyByMs(table, entry.onlyEdit!));
+    }
     if (!isUsable(entry.track)) continue;
     left -= table?.count ?? 0;
-    if (entry.edits === null && declaresMore(entry, table)) {
+    if (entry.edits === null && declaresMore(entry, whole)) {
       warnings.push(`track ${entry.track.id} ends early: the file is incomplete`);
     }
     if (entry.hasOtherDescriptions) {
@@ -184,7 +199,12 @@ async function readTables(movie: Movie, work: IndexWork, isUsable: (track: Track
   }
   const starts90k = tables.flatMap((table) => table === null ? [] : [table.dts90k.at(0)]);
   const earliest90k = starts90k.length === 0 ? 0 : Math.min(...starts90k);
-  return { tables: fromZero(tables, earliest90k), warnings, earliest90k };
+  if (earlyMs > NOTICED_EARLY_MS) {
+    warnings.push(
+      `the film is cut ${(earlyMs / 1000).toFixed(1)} s after a picture that decoding can start with: it begins there`,
+    );
+  }
+  return { tables: fromZero(tables, earliest90k), warnings, earliest90k, isTrimmed };
 }
 
 /** Shifts all tracks together so that the earliest decoding time is 0. */
