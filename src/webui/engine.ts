@@ -90,6 +90,9 @@ export interface Stat {
   /** KiB per second. */
   readonly speed_down: number;
   readonly speed_up: number;
+  /** The peers are slower than the film: playing waits so long, and plays so long then; null: to its end. Seconds. */
+  readonly cushion_wait_s: number | null;
+  readonly cushion_play_s: number | null;
   readonly stall_reason: string | null;
   readonly error_message: string | null;
   /** With `detail=1`: the pieces of the file in cells, each with how much of it is here, 0 to 9; null of broadcasts. */
@@ -256,6 +259,11 @@ export function stopPlayback({ command_url }: Started): void {
 /** Has the session end after so long without anything being read or asked, s. */
 export function keepSession({ command_url }: Started, seconds: number): void {
   void fetch(`${command_url}?method=set_player_activity_timeout&timeout=${seconds}`).catch(() => {});
+}
+
+/** Plays on without waiting for a cushion. */
+export function playNow({ command_url }: Started): void {
+  void fetch(`${command_url}?method=play_now`).catch(() => {});
 }
 
 /** What `get_settings` returns. Bytes, and bytes per second. */

@@ -1,6 +1,6 @@
 /** The text below the picture. */
 import type { Stat } from "./engine.ts";
-import { bytesText, failureText, reasonText, text } from "./texts.ts";
+import { bytesText, durationText, failureText, reasonText, text } from "./texts.ts";
 
 /** What the page knows of the engine: it responds, it does not, it does not know the session. */
 export type Contact = "ok" | "gone" | "over";
@@ -29,6 +29,14 @@ export function statusOf({ stat, contact, trouble, undecodable, mute }: Circumst
   if (stat.error_message !== null) return { words: failureText(stat.error_message), isTrouble: true };
   if (stat.checking && (stat.status === "prefuf" || stat.stall_reason !== null)) {
     return { words: text("checkingDisk", stat.checking.done, stat.checking.total), isTrouble: false };
+  }
+  if (stat.cushion_wait_s !== null) {
+    const wait = durationText(stat.cushion_wait_s);
+    const { cushion_play_s: playS } = stat;
+    return {
+      words: playS === null ? text("cushion", wait) : text("cushionFor", wait, durationText(playS)),
+      isTrouble: false,
+    };
   }
   if (stat.stall_reason !== null) {
     return { words: reasonText(stat.stall_reason) ?? stat.stall_reason, isTrouble: false };

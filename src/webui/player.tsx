@@ -7,6 +7,7 @@ import {
   keepSession,
   type MediaFile,
   type OtherPlayer,
+  playNow,
   readStat,
   type Started,
   startPlayback,
@@ -211,6 +212,9 @@ export function Player(props: PlayerProps) {
           {contact === "over" || trouble !== ""
             ? <button type="button" class="big" onClick={again}>{text("again")}</button>
             : null}
+          {started === null || stat === null || stat.cushion_wait_s === null
+            ? null
+            : <button type="button" class="big" onClick={() => playNow(started)}>{text("playAnyway")}</button>}
           {next === null ? null : <button type="button" onClick={next}>{text("next")}</button>}
           {missing.sound === "" && undecodable === "" && !withAac ? null : (
             <button

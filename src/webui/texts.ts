@@ -78,6 +78,14 @@ export function languageText(tag: string): string {
   }
 }
 
+/** About how long something takes: ten seconds and more in steps of ten, from a minute and a half on in whole minutes. */
+export function durationText(seconds: number): string {
+  const isLong = seconds >= 90;
+  const value = isLong ? Math.round(seconds / 60) : seconds > 10 ? Math.ceil(seconds / 10) * 10 : Math.ceil(seconds);
+  const unit = isLong ? "minute" : "second";
+  return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "short" }).format(value);
+}
+
 /** Seconds as a clock shows them. */
 export function clockText(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));

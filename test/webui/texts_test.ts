@@ -2,7 +2,15 @@ import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { TEXTS } from "../../src/webui/texts/assets.generated.ts";
 import { EN } from "../../src/webui/texts/en.ts";
-import { bytesText, chooseLanguage, LANGUAGES, reasonText, setLanguage, text } from "../../src/webui/texts.ts";
+import {
+  bytesText,
+  chooseLanguage,
+  durationText,
+  LANGUAGES,
+  reasonText,
+  setLanguage,
+  text,
+} from "../../src/webui/texts.ts";
 
 const gaps = (value: string) => [...value.matchAll(/\{\d\}/g)].map(([gap]) => gap).sort();
 
@@ -34,6 +42,10 @@ test("text() fills placeholders, and reasonText() has a text for every reason th
     assertEquals(typeof reasonText(reason), "string", reason);
   }
   assertEquals(reasonText("something_new"), null);
+});
+
+test("durationText() says about how long it takes", () => {
+  assertEquals([3, 17, 80, 230, 5400].map(durationText), ["3 sec", "20 sec", "80 sec", "4 min", "90 min"]);
 });
 
 test("bytesText() chooses a readable unit", () => {
