@@ -17,6 +17,9 @@ interface TailGuess {
 /** Most of an end that is fetched early, bytes: two hours of MP4 have an index of that size. */
 const MAX_TAIL_BYTES = 4 * 1024 * 1024;
 
+/** It is due this long after the beginning, ms, or it would get half of what a slow swarm brings. */
+const BEHIND_MS = 0.5;
+
 /**
  * Containers that may have their index at the end. MP4 names every access unit, which takes a thousandth of a film. Matroska
  * names a picture every second or two in 25 bytes: a 20,000th where there are 500 KB of film to each. What is fetched in vain
@@ -45,7 +48,7 @@ export function fetchIndexTail(swarm: Swarm, file: MetainfoFile, signal: AbortSi
   if (length === 0) return () => {};
   let reader: SwarmReader;
   try {
-    reader = swarm.openReader(file.index, { readAheadBytes: 0 });
+    reader = swarm.openReader(file.index, { readAheadBytes: 0, yieldMs: BEHIND_MS });
   } catch {
     return () => {};
   }

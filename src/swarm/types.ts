@@ -53,7 +53,7 @@ export interface SwarmReader extends ByteSource {
 export interface ReaderOptions {
   /** null (default): by bitrate. 0: only the requested bytes (index reading). */
   readonly readAheadBytes?: number | null;
-  /** Everything it wants is due this much later, ms: readers with more urgent wishes go first. Default 0. */
+  /** As in `ReaderDemand`. Default 0. */
   readonly yieldMs?: number;
 }
 

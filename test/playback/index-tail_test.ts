@@ -1,6 +1,7 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { indexComesFirst, indexTailBytes } from "../../src/playback/index-tail.ts";
+import { fetchIndexTail, indexComesFirst, indexTailBytes } from "../../src/playback/index-tail.ts";
+import { FakeSwarm } from "./support.ts";
 
 const box = (type: string, size: number, bytes = size) => {
   const out = new Uint8Array(bytes);
@@ -19,6 +20,15 @@ test("indexTailBytes() is a thousandth of an MP4 or Ogg file, a tenth of that of
   assertEquals(indexTailBytes({ name: "a.mkv", sizeBytes: 300_000_000 }), 30_000);
   assertEquals(indexTailBytes({ name: "a.webm", sizeBytes: 3_000_000 }), 16_384);
   assertEquals(indexTailBytes({ name: "a.avi", sizeBytes: 300_000_000 }), 0);
+});
+
+test("fetchIndexTail() reads the end behind whoever waits for the beginning", () => {
+  const swarm = new FakeSwarm([{ name: "a.mp4", bytes: new Uint8Array(100_000) }]);
+  const over = fetchIndexTail(swarm, swarm.metainfo!.files[0]!, new AbortController().signal);
+  assertEquals(swarm.reads, [{ fileIndex: 0, offset: 100_000 - 65_536, length: 65_536 }]);
+  assertEquals(swarm.yieldsMs.every((ms) => ms > 0 && ms < 1), true);
+  over();
+  assertEquals(swarm.readers.size, 0);
 });
 
 test("indexComesFirst() distinguishes moov before mdat from mdat before moov", () => {

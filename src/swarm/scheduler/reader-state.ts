@@ -72,7 +72,7 @@ export class ReaderState {
     this.criticalEnd = ends(critical);
     this.windowEnd = Math.max(ends(ahead), this.criticalEnd);
     // Deep pipes of bytes that yield would be in the way of what comes next.
-    if (this.#yieldMs > 0) this.criticalEnd = this.first;
+    if (this.#yieldMs >= 1) this.criticalEnd = this.first;
     if (this.waitingEnd === this.position && critical === 0) this.criticalEnd = this.windowEnd = this.first;
     const jumped = fresh || this.position < before || this.first > oldWindowEnd ||
       this.position > before + Math.max(book.pieceBytes, tuning.criticalBytes) * 4;
@@ -113,7 +113,7 @@ export class ReaderState {
   endOf(room: Room): number {
     if (room === "any") return this.windowEnd;
     if (room === "critical") return this.criticalEnd;
-    return this.waitingEnd > this.position && this.#yieldMs === 0 ? this.first + 1 : this.first;
+    return this.waitingEnd > this.position && this.#yieldMs < 1 ? this.first + 1 : this.first;
   }
 
   covers(piece: number): boolean {

@@ -40,7 +40,10 @@ export interface ReaderDemand {
   readAheadBytes: number | null;
   /** A `read()` is waiting for `[position, waitingEnd)` now; equal to `position` when none is. */
   waitingEnd: number;
-  /** Everything it wants is due this much later, ms: readers with more urgent wishes go first. Default 0. */
+  /**
+   * Everything it wants is due this much later, ms: readers with more urgent wishes go first. Less than 1 only decides
+   * between it and readers that are equally late. Default 0.
+   */
   readonly yieldMs?: number;
 }
 
