@@ -35,6 +35,8 @@ interface BunSocketOptions {
 
 declare const Bun: {
   readonly version: string;
+  /** Collects garbage; without `isForced` beside other work. */
+  gc(isForced: boolean): void;
   connect(options: BunSocketOptions): Promise<BunSocket>;
   listen(options: BunSocketOptions): { readonly hostname: string; readonly port: number; stop(force?: boolean): void };
 };

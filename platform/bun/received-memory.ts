@@ -23,18 +23,27 @@ function collectYoung(): void {
 export class ReceivedMemory {
   readonly #collect: () => void;
   readonly #later: (step: () => void) => void;
+  readonly #everyBytes: number;
   #bytes = 0;
 
-  /** `collect` frees young objects, `later` calls a step when the stack is empty: by default the runtime's own. */
-  constructor(collect: () => void = collectYoung, later: (step: () => void) => void = setImmediate) {
+  /**
+   * `collect` frees young objects, `later` calls a step when the stack is empty: by default the runtime's own.
+   * `everyBytes`: bytes between two collections, default 8 MiB.
+   */
+  constructor(
+    collect: () => void = collectYoung,
+    later: (step: () => void) => void = setImmediate,
+    everyBytes = COLLECT_EVERY_BYTES,
+  ) {
     this.#collect = collect;
     this.#later = later;
+    this.#everyBytes = everyBytes;
   }
 
   /** Counts bytes that arrived. */
   add(bytes: number): void {
     this.#bytes += bytes;
-    if (this.#bytes < COLLECT_EVERY_BYTES) return;
+    if (this.#bytes < this.#everyBytes) return;
     this.#bytes = 0;
     this.#later(this.#collect);
   }

@@ -22,6 +22,8 @@ export interface HttpClientOptions {
   readonly ca?: string;
   /** After which idle connections are closed, ms. Default 10 s. */
   readonly idleMs?: number;
+  /** Called with the bytes of each part of a response that arrived. */
+  readonly received?: (bytes: number) => void;
 }
 
 /** Where connections are kept. */
@@ -51,17 +53,21 @@ function keptByAddress(agent: http.Agent): http.Agent {
 }
 
 /** See `HttpClientPort`. */
-export function createHttpClient({ ca, idleMs = IDLE_MS }: HttpClientOptions = {}): HttpClientPort {
+export function createHttpClient({ ca, idleMs = IDLE_MS, received }: HttpClientOptions = {}): HttpClientPort {
   const kept = { keepAlive: true, maxFreeSockets: MAX_IDLE_PER_HOST, timeout: idleMs };
   const agents = {
     plain: keptByAddress(new http.Agent(kept)),
     tls: keptByAddress(new https.Agent(ca === undefined ? kept : { ...kept, ca })),
     ca,
   };
-  return { open: (request) => open(request, agents) };
+  return { open: (request) => open(request, agents, received) };
 }
 
-function open(request: HttpClientRequest, agents: Agents): Promise<HttpClientAnswer> {
+function open(
+  request: HttpClientRequest,
+  agents: Agents,
+  received: ((bytes: number) => void) | undefined,
+): Promise<HttpClientAnswer> {
   const { url, address, method, headers, signal } = request;
   const isTls = url.protocol === "https:";
   const target = { host: address, port: Number(url.port || (isTls ? 443 : 80)) };
@@ -88,7 +94,7 @@ function open(request: HttpClientRequest, agents: Agents): Promise<HttpClientAns
     const fail = (error: Error) => {
       signal.removeEventListener("abort", abort);
       // The server closed the kept connection before it read the request. The agent has dropped it by now.
-      if (sent.reusedSocket && !signal.aborted) return resolve(open(request, agents));
+      if (sent.reusedSocket && !signal.aborted) return resolve(open(request, agents, received));
       reject(signal.aborted ? abortError(signal) : connectError(error, target));
     };
     signal.addEventListener("abort", abort, { once: true });
@@ -107,14 +113,13 @@ function open(request: HttpClientRequest, agents: Agents): Promise<HttpClientAns
       sent.off("error", fail);
       // From here on the response reports errors.
       sent.on("error", () => {});
-      resolve({
-        status: message.statusCode ?? 0,
-        headers: headersOf(message.rawHeaders),
-        body: webReadable(message, (error) => {
-          if (signal.aborted) return abortError(signal);
-          return error instanceof MillraceError ? error : brokenError(error, target);
-        }),
+      const body = webReadable(message, (error) => {
+        if (signal.aborted) return abortError(signal);
+        return error instanceof MillraceError ? error : brokenError(error, target);
       });
+      // After the stream has paused it: the first listener would make it flow.
+      if (received !== undefined) message.on("data", (chunk: Uint8Array) => received(chunk.length));
+      resolve({ status: message.statusCode ?? 0, headers: headersOf(message.rawHeaders), body });
     });
     sent.end();
   });

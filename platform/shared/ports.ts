@@ -24,6 +24,8 @@ export interface RuntimeParts {
   readonly http: HttpPort;
   /** Where the runtime's own way to enlarge receive buffers of UDP has no effect, or where it delivers slowly. */
   readonly openFastReceiver?: OpenFastReceiver;
+  /** Called with the bytes of each part of an HTTP response that arrived. */
+  readonly received?: (bytes: number) => void;
 }
 
 const PLATFORMS: readonly RuntimeFacts["platform"][] = ["linux", "win32", "android", "darwin"];
@@ -31,7 +33,7 @@ const PLATFORMS: readonly RuntimeFacts["platform"][] = ["linux", "win32", "andro
 /** All ports of this machine on one runtime. */
 export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Ports {
   const { clock, pendingTimers } = createClock((timer) => unref(timer));
-  const httpClient = createHttpClient();
+  const httpClient = createHttpClient(parts.received === undefined ? {} : { received: parts.received });
   const platform = PLATFORMS.find((name) => name === process.platform) ?? "linux";
   return {
     runtime: { name: parts.name, version: parts.version, platform, usage: () => usage(parts.name, pendingTimers()) },

@@ -1,6 +1,6 @@
 /** An HLS address as a source: its segments in order, paced by the clock in them. */
 import { readBounded } from "../bytes/read-bounded.ts";
-import { type ErrorCode, MillraceError } from "../errors.ts";
+import { type ErrorCode, hasCode, MillraceError } from "../errors.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
 import { type FollowStep, HlsFollower } from "./hls-follow.ts";
 import {
@@ -15,12 +15,13 @@ import { reasonOf } from "./input.ts";
 import { paced } from "./pacer.ts";
 import { inPackets } from "./packets.ts";
 import type { SourcePorts } from "./ports.ts";
+import { type AheadItem, readAhead, SEGMENT_START } from "./read-ahead.ts";
 import { FatalSourceError, RETRY_FIRST_MS, RETRY_MOST_MS } from "./retry.ts";
-import { HEAD_BYTES, isTransportStream } from "./sniff.ts";
+import { checkedHead, isTransportStream } from "./sniff.ts";
 import { describeUrl } from "./spec.ts";
 import type { SourceWeb } from "./web.ts";
 
-/** Largest segment, bytes: ten seconds at 50 Mb/s. Two are held, the one being sent and the next. */
+/** Largest segment, bytes: ten seconds at 50 Mb/s. It is sent as it comes; one that goes on is left at this point. */
 const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
 /** Tries for one segment; after the last it is left out. */
 const SEGMENT_TRIES = 3;
@@ -38,25 +39,10 @@ export async function* hlsEvents(
 ): AsyncGenerator<LiveInputEvent, void> {
   const reader = new HlsReader(ports, web, url, signal);
   const pace = { leadMs: 0, rate: () => reader.isBehind ? CATCH_UP_RATE : 1, needsClock: true };
-  yield* paced(inPackets(oneAhead(reader.events())), ports.clock, pace, signal);
+  yield* paced(inPackets(readAhead(reader.events())), ports.clock, pace, signal);
 }
 
-/** The next item is made while the last one is used. */
-async function* oneAhead<T>(items: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
-  let pending = items.next();
-  try {
-    for (;;) {
-      const next = await pending;
-      if (next.done) return;
-      pending = items.next();
-      // The `await` above throws this later; the handler only avoids "unhandled rejection".
-      pending.catch(() => {});
-      yield next.value;
-    }
-  } finally {
-    void items.return().catch(() => {});
-  }
-}
+type Segment = MediaList["segments"][number];
 
 class HlsReader {
   readonly #ports: Pick<SourcePorts, "clock" | "log">;
@@ -78,7 +64,7 @@ class HlsReader {
     return this.#follower.isBehind;
   }
 
-  async *events(): AsyncGenerator<LiveInputEvent, void> {
+  async *events(): AsyncGenerator<AheadItem, void> {
     const { clock } = this.#ports;
     let mediaUrl: string | null = null;
     let pauseMs = RETRY_FIRST_MS;
@@ -103,15 +89,13 @@ class HlsReader {
       }
       if (step.lost !== null) yield { kind: "lost", reason: step.lost };
       for (let segment = this.#follower.next(); segment !== null; segment = this.#follower.next()) {
+        yield SEGMENT_START;
         if (segment.isDiscontinuity) yield { kind: "lost", reason: "the playlist has a discontinuity" };
         if (segment.isGap) {
           yield { kind: "lost", reason: `segment ${segment.sequence} is missing at the source, which says so` };
           continue;
         }
-        if (segment.unfit !== null) this.#refuse(segment.unfit);
-        const bytes = segment.unfit === null ? await this.#segment(segment) : null;
-        if (bytes !== null) yield { kind: "data", bytes };
-        else yield { kind: "lost", reason: `segment ${segment.sequence} could not be fetched` };
+        yield* this.#segment(segment);
         // A live playlist may have moved on in the meantime.
         if (!step.hasEnded && clock.monotonic() - step.atMs >= step.reloadMs) break;
       }
@@ -148,31 +132,49 @@ class HlsReader {
     return parseHls(new TextDecoder().decode(bytes), opened.url);
   }
 
-  /** A whole segment; null when it cannot be fetched. */
-  async #segment(segment: MediaList["segments"][number]): Promise<Uint8Array | null> {
-    const { url, range } = segment;
-    const headers: Record<string, string> = range === null
-      ? {}
-      : { range: `bytes=${range.offset}-${range.offset + range.length - 1}` };
+  /** A segment as it comes, and a loss where the rest of it cannot be fetched. */
+  async *#segment(segment: Segment): AsyncGenerator<LiveInputEvent, void> {
+    const lost = { kind: "lost", reason: `segment ${segment.sequence} could not be fetched` } as const;
+    if (segment.unfit !== null) {
+      this.#refuse(segment.unfit);
+      return yield lost;
+    }
+    let sentBytes = 0;
     for (let left = SEGMENT_TRIES - 1;; left--) {
       try {
-        const opened = await this.#web.open(url, { headers, maxBytes: MAX_SEGMENT_BYTES }, this.#signal);
-        const tooLarge = () => new MillraceError("too_large", "the segment is too large");
-        let bytes: Uint8Array = await readBounded(opened.body, MAX_SEGMENT_BYTES, tooLarge);
-        // A server without ranges sends all of it.
-        if (range !== null && opened.status === 200) bytes = bytes.slice(range.offset, range.offset + range.length);
-        if (!isTransportStream(bytes.subarray(0, HEAD_BYTES))) {
-          this.#refuse("its segments are no MPEG TS");
-          return null;
+        for await (const bytes of this.#bytes(segment, sentBytes)) {
+          sentBytes += bytes.length;
+          yield { kind: "data", bytes };
         }
-        this.#hasSent = true;
-        return bytes;
+        return;
       } catch (error) {
         if (this.#signal.aborted || error instanceof FatalSourceError) throw error;
         this.#ports.log.log("warn", `segment ${segment.sequence} of the source failed`, { reason: reasonOf(error) });
-        if (left === 0) return null;
+        // Another try would bring the same.
+        if (left === 0 || hasCode(error, "too_large") || hasCode(error, "bad_media")) return yield lost;
         await sleep(this.#ports.clock, RETRY_FIRST_MS, this.#signal);
       }
+    }
+  }
+
+  /** The bytes of a segment from `from` on: those before were sent when an earlier try broke off. */
+  async *#bytes({ url, range }: Segment, from: number): AsyncGenerator<Uint8Array, void> {
+    const headers: Record<string, string> = range === null
+      ? {}
+      : { range: `bytes=${range.offset}-${range.offset + range.length - 1}` };
+    const opened = await this.#web.open(url, { headers, maxBytes: MAX_SEGMENT_BYTES }, this.#signal);
+    // A server without ranges sends all of it.
+    const isWhole = range !== null && opened.status === 200;
+    const part = isWhole ? slice(opened.body, range.offset, range.offset + range.length) : opened.body;
+    const checked = checkedHead(part, (head) => {
+      if (isTransportStream(head)) return;
+      const reason = "its segments are no MPEG TS";
+      this.#refuse(reason);
+      throw new MillraceError("bad_media", reason);
+    });
+    for await (const bytes of slice(checked, from, Infinity)) {
+      this.#hasSent = true;
+      yield bytes;
     }
   }
 
@@ -189,5 +191,16 @@ class HlsReader {
       "unsupported_media",
       `${name} cannot be broadcast as it is: ${reason}; with ffmpeg installed, ffmpeg:ADDRESS as the source may do`,
     );
+  }
+}
+
+/** The bytes `[from, to)` of what `chunks` are together. */
+async function* slice(chunks: AsyncIterable<Uint8Array>, from: number, to: number): AsyncGenerator<Uint8Array, void> {
+  let at = 0;
+  for await (const chunk of chunks) {
+    const part = chunk.subarray(Math.max(0, from - at), Math.max(0, to - at));
+    at += chunk.length;
+    if (part.length > 0) yield part;
+    if (at >= to) return;
   }
 }

@@ -1,4 +1,5 @@
 /** Lets a transport stream go no faster than its own clock: for files, pipes and servers that deliver all at once. */
+import { Allowance } from "../bytes/allowance.ts";
 import { PACKET_BYTES, pcrAt, pidOf, unusable } from "../bytes/ts/packet.ts";
 import { PcrSteps } from "../bytes/ts/pcr-steps.ts";
 import { readPcr } from "../bytes/ts/stamps.ts";
@@ -40,6 +41,15 @@ const MOVES_WITHIN_BYTES = 32 * 1024 * 1024;
 const MOVES_WITHIN_S = 10;
 /** Data that is looked at together where no PCR divides it, bytes. */
 const UNTIMED_STEP_BYTES = 64 * 1024;
+
+/**
+ * Read no faster than this, bytes per second, with so much saved up, bytes: a satellite transponder carries 10 MB per second.
+ * Nothing else holds back a sender without a clock, which would keep a core busy for as long as it sends.
+ */
+const MOST_BYTES_PER_S = 16 * 1024 * 1024;
+const BURST_BYTES = 16 * 1024 * 1024;
+/** Pause of a sender that is faster, ms. */
+const REST_MS = 50;
 
 /** Says when a PCR is due. Follows one PID, whose jumps are reported to it. */
 export class PcrClock {
@@ -116,8 +126,8 @@ export class PcrClock {
 }
 
 /**
- * `events` as `inPackets` cuts them, where the clock jumps, too: each PCR leaves no earlier than it is due, together with the packets after
- * it.
+ * `events` as `inPackets` cuts them, where the clock jumps, too: each PCR leaves no earlier than it is due, together with
+ * the packets after it. None is read faster than any broadcast is.
  */
 export async function* paced(
   events: AsyncIterable<LiveInputEvent>,
@@ -126,6 +136,7 @@ export async function* paced(
   signal: AbortSignal,
 ): AsyncGenerator<LiveInputEvent, void> {
   const pcrs = new PcrClock(clock, pace);
+  const allowance = new Allowance(MOST_BYTES_PER_S, BURST_BYTES, clock.monotonic());
   for await (const event of events) {
     if (event.kind === "lost") {
       pcrs.jump();
@@ -133,6 +144,8 @@ export async function* paced(
       continue;
     }
     const packets = event.bytes;
+    const mayPass = () => allowance.take(Math.min(packets.length, BURST_BYTES), () => clock.monotonic());
+    while (!mayPass()) await sleep(clock, REST_MS, signal);
     let from = 0;
     let untimed = 0;
     for (let at = 0; at < packets.length; at += PACKET_BYTES) {

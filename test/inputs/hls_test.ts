@@ -1,5 +1,6 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { concatBytes } from "../../src/bytes/hex.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { openSource } from "../../src/inputs/open.ts";
 import { CLIP, dataOf, hear, losses, OPTIONS, sourcePorts } from "./support.ts";
@@ -169,3 +170,30 @@ test("an HLS source refuses what it cannot send, in one line that says what to d
       assert(!error.message.includes("secret"));
     }
   }));
+
+test("an HLS source continues a segment that broke off where it broke off", async () => {
+  const ports = await sourcePorts(20);
+  let asked = 0;
+  const server = await ports.http.serve({ host: "127.0.0.1", port: 0 }, (request) => {
+    if (request.url.endsWith(".m3u8")) return new Response(playlist(0, 2, "#EXT-X-ENDLIST\n"));
+    const bytes = segment(new URL(request.url).pathname);
+    const isBroken = request.url.endsWith("/0.ts") && asked++ === 0;
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(bytes.slice(0, isBroken ? 10_000 : bytes.length));
+        if (isBroken) controller.error(new Error("the server went away"));
+        else controller.close();
+      },
+    });
+    return new Response(body);
+  });
+  try {
+    const { input } = await openSource(ports, `http://127.0.0.1:${server.address.port}/list.m3u8`, OPTIONS);
+    const heard = await hear(input);
+    assertEquals(losses(heard), []);
+    assertEquals(dataOf(heard), concatBytes(SEGMENTS.slice(0, 2)));
+    assertEquals(asked, 2);
+  } finally {
+    await server.close(0);
+  }
+});

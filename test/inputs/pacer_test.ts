@@ -223,3 +223,30 @@ test("inspected() warns once of several programs and of scrambled packets, and p
     ["warn", "the source is scrambled: nobo"],
   ]);
 });
+
+test("paced() holds back a sender that is faster than any broadcast", async () => {
+  const MIB = 1024 * 1024;
+  const clock = new FakeClock();
+  const block = stream(5578, 0);
+  const endless = async function* (): AsyncGenerator<LiveInputEvent, void> {
+    for (;;) yield { kind: "data", bytes: block };
+  };
+  const ending = new AbortController();
+  const pace: Pace = { leadMs: 3000, rate: () => 1, needsClock: false };
+  let bytes = 0;
+  const done = (async () => {
+    for await (const event of paced(endless(), clock, pace, ending.signal)) {
+      if (event.kind === "data") bytes += event.bytes.length;
+    }
+  })();
+  const pass = async (ms: number) => {
+    for (let step = 0; step < 40; step++) await clock.advanceAsync(ms / 40);
+  };
+  await pass(0);
+  assertEquals(Math.ceil(bytes / MIB), 16);
+  await pass(2000);
+  await pass(0);
+  assertEquals(Math.ceil(bytes / MIB), 48);
+  ending.abort();
+  await assertRejects(() => done);
+});

@@ -35,6 +35,11 @@ export function isStored(data: Uint8Array | null | undefined): data is Uint8Arra
   return data !== null && data !== undefined;
 }
 
+/**
+ * Most bytes of a window: a minute at 7 Mb/s, and 20 s at 20 Mb/s. Viewers are some seconds behind the source, and a source may
+ * send any amount in the time of a window.
+ */
+export const MAX_WINDOW_BYTES = 48 * 1024 * 1024;
 /** Places of the ring at first; it doubles as the window grows. A power of two. */
 const FIRST_PLACES = 64;
 /** Most places: a full window and what others' WINDOWs may report beyond it. A power of two. */
@@ -43,13 +48,15 @@ const MAX_PLACES = 4096;
 const NO_BITS = new Uint8Array();
 
 /**
- * A sliding window of pieces. Holds at most `windowMs` of stream and `MAX_WINDOW_PIECES` pieces. Every block and every
- * WINDOW looks pieces up, so they lie in a ring: piece `seq` at `seq` modulo its size.
+ * A sliding window of pieces. Holds at most `windowMs` of stream, `MAX_WINDOW_PIECES` pieces and `MAX_WINDOW_BYTES`. Every
+ * block and every WINDOW looks pieces up, so they lie in a ring: piece `seq` at `seq` modulo its size.
  */
 export class PieceWindow {
   readonly #windowMs: number;
   #places: (PieceEntry | undefined)[] = new Array<PieceEntry | undefined>(FIRST_PLACES).fill(undefined);
   #encoded: Uint8Array | null = null;
+  /** Of the pieces whose headers are known. */
+  #bytes = 0;
   /** Oldest sequence number kept. */
   base = 0;
   /** First incomplete piece from `base` on. */
@@ -78,6 +85,7 @@ export class PieceWindow {
     this.#places.fill(undefined);
     this.base = this.solid = seq;
     this.newest = null;
+    this.#bytes = 0;
     this.#changed();
   }
 
@@ -111,6 +119,7 @@ export class PieceWindow {
     if (entry === null) return null;
     if (entry.header !== null) return entry;
     entry.header = header;
+    this.#bytes += header.lengthBytes;
     entry.missing = blockCount(header.lengthBytes);
     entry.blocks = new Array<Uint8Array | null>(entry.missing).fill(null);
     if (this.newest === null || header.seq > this.newest.seq) {
@@ -200,7 +209,10 @@ export class PieceWindow {
   #dropUntil(seq: number): void {
     const end = Math.min(seq, this.base + this.#places.length);
     for (let old = this.base; old < end; old++) {
-      if (this.get(old) !== undefined) this.#places[old & (this.#places.length - 1)] = undefined;
+      const entry = this.get(old);
+      if (entry === undefined) continue;
+      this.#places[old & (this.#places.length - 1)] = undefined;
+      this.#bytes -= entry.header?.lengthBytes ?? 0;
     }
     this.base = seq;
     this.#encoded = null;
@@ -214,10 +226,12 @@ export class PieceWindow {
     const newest = this.newest!;
     const oldestMs = newest.timestampMs - this.#windowMs;
     let keep = this.base;
+    let bytes = this.#bytes;
     for (let seq = this.base; seq < newest.seq; seq++) {
       const header = this.get(seq)?.header;
       if (header == null) continue;
-      if (header.timestampMs >= oldestMs) break;
+      if (header.timestampMs >= oldestMs && bytes <= MAX_WINDOW_BYTES) break;
+      bytes -= header.lengthBytes;
       keep = seq + 1;
     }
     if (keep > this.base) this.#dropUntil(keep);
