@@ -14,5 +14,6 @@ export const CAMERA_RECIPES: readonly Recipe[] = [
   direct("mpeg4.mov", MPEG4, "-bf", 0),
   { ...direct("hdv.mov", MPEG2), edit: (file) => renamed(file, "m2v1", "hdv2") },
   { ...direct("xdcam.mov", MPEG2), edit: (file) => renamed(file, "m2v1", "xd5b") },
+  direct("late-start.mkv", test, H264, AAC, "-output_ts_offset", 3600),
   { ...direct("no-key-list.mp4", test, H264, AAC), edit: withoutKeyframes },
 ];

@@ -67,6 +67,7 @@ const NAMES = [
   "shaka-audio.mp4",
   "mpeg4.mkv",
   "hdv.mov",
+  "late-start.mkv",
   "no-key-list.mp4",
   "matrix-mkvmerge-h264-pyramid-aac-44.mkv",
   "matrix-mkv-h264-pyramid-mp3.mkv",

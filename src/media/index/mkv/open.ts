@@ -10,7 +10,7 @@ import { frameGrid } from "./frame-grid.ts";
 import { withFrameRates } from "./frame-rate.ts";
 import { readHead } from "./head.ts";
 import { maxAccessUnits } from "./limits.ts";
-import { countedMs, planFromCues, type PlannedRun } from "./plan-cues.ts";
+import { countedMs, planFromCues, type PlannedRun, zeroOf } from "./plan-cues.ts";
 import { planByEstimate } from "./plan-estimate.ts";
 import { reorderDepth } from "./reorder.ts";
 import { readRun, type RunFacts } from "./run-reader.ts";
@@ -87,7 +87,9 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
     plan = estimate.runs;
     durationNs = estimate.durationNs;
     warnings.push("the file has no index (Cues): its length in MPEG TS is unknown and seeking is approximate");
-  } else if (durationNs === null) durationNs = plan.at(-1)!.timeNs + plan.at(-1)!.durationNs;
+  } else if (durationNs === null || zeroOf(plan[0]!.timeNs) > 0) {
+    durationNs = plan.at(-1)!.timeNs + plan.at(-1)!.durationNs - zeroOf(plan[0]!.timeNs);
+  }
   const depths = tracks.map(({ track }) => reorderDepth(track.codec, track.codecPrivate));
   const lagNs = Math.max(
     ...tracks.map((track, i) => depths[i]! * Math.min(track.defaultDurationNs ?? UNKNOWN_FRAME_NS, MAX_LAG_FRAME_NS)),

@@ -38,6 +38,14 @@ export function maxRuns(tracks: readonly Track[], mediaBytes: number): number {
   return Math.min(MAX_RUNS, FREE_RUNS + fitting);
 }
 
+/** Parts of recordings keep the clock of the whole: a file that begins later than this does so on purpose, ns (10 s). */
+const LATE_START_NS = 10e9;
+
+/** The time that counts as the beginning of a file whose media begins at `firstNs`: 0, unless it begins late on its clock. */
+export function zeroOf(firstNs: number): number {
+  return firstNs > LATE_START_NS ? firstNs : 0;
+}
+
 /** A place in the file where a run may begin. */
 interface Place {
   readonly timeNs: number;
@@ -66,14 +74,21 @@ function placesOf(list: readonly Cue[], sizeBytes: number): Place[] {
   return places;
 }
 
-function choosePlaces(head: MatroskaHead, main: Track, sizeBytes: number, segmentNs: number): Place[] {
+function choosePlaces(
+  head: MatroskaHead,
+  main: Track,
+  sizeBytes: number,
+  segmentNs: number,
+  zeroNs: number,
+): Place[] {
   const own = head.cues.filter((cue) => cue.trackNumber === main.id);
   // Cues of other tracks say where clusters are; the keyframe is then searched in them.
   const places = placesOf(own.length > 0 ? own : head.cues.map((cue) => ({ ...cue, blockAt: null })), sizeBytes);
   const most = maxRuns(head.tracks.map(({ track }) => track), sizeBytes - head.firstClusterAt);
-  const leastNs = Math.max(LEAST_RUN_NS, places.reduce((last, { timeNs }) => Math.max(last, timeNs), 0) / most);
+  const lengthNs = places.reduce((last, { timeNs }) => Math.max(last, timeNs), zeroNs) - zeroNs;
+  const leastNs = Math.max(LEAST_RUN_NS, lengthNs / most);
   const chosen: Place[] = [];
-  let lastNs = 0;
+  let lastNs = zeroNs;
   let lastAt = head.firstClusterAt;
   let lastCluster = head.firstClusterAt;
   for (const place of places) {
@@ -108,11 +123,15 @@ export function planFromCues(
   segmentNs: number,
 ): PlannedRun[] | null {
   if (head.cues.length === 0) return null;
-  const places = choosePlaces(head, main, sizeBytes, segmentNs);
-  const lastCue = head.cues.reduce((last, cue) => Math.max(last, cue.timeNs), 0);
-  if ((places.length + 1) * SPARSEST_NS < Math.max(lastCue, head.durationNs ?? 0)) return null;
   // The first run has the time of the first cluster's cue: files need not start at 0.
   const firstNs = head.cues.find((cue) => cue.clusterAt === head.firstClusterAt)?.timeNs ?? 0;
+  const zeroNs = zeroOf(firstNs);
+  const places = choosePlaces(head, main, sizeBytes, segmentNs, zeroNs);
+  const lastCue = head.cues.reduce((last, cue) => Math.max(last, cue.timeNs), 0);
+  // Some muxers count the Duration of a late file from its first picture, others from 0.
+  const isFromFirst = zeroNs > 0 && head.durationNs !== null && head.durationNs < lastCue;
+  const endNs = head.durationNs === null ? null : head.durationNs + (isFromFirst ? zeroNs : 0);
+  if ((places.length + 1) * SPARSEST_NS < Math.max(lastCue, endNs ?? 0) - zeroNs) return null;
   const first: Place = {
     timeNs: Math.min(firstNs, places[0]?.timeNs ?? firstNs),
     clusterAt: head.firstClusterAt,
@@ -128,10 +147,10 @@ export function planFromCues(
       ? bytesEnd
       : Math.min(sizeBytes, next.clusterAt + MAX_HEADER_BYTES + (next.blockAt ?? CUE_SEARCH_BYTES));
     const maxBytes = Math.max(0, reach - at);
-    let durationNs = (next?.timeNs ?? head.durationNs ?? 0) - timeNs;
-    if (next === undefined && (durationNs <= 0 || head.durationNs === null)) {
+    let durationNs = (next?.timeNs ?? endNs ?? 0) - timeNs;
+    if (next === undefined && (durationNs <= 0 || endNs === null)) {
       // Without a Duration the last run is as long as its bytes take at the mean rate so far.
-      const rate = timeNs > 0 ? (at - head.firstClusterAt) / timeNs : 125_000 / 1e9;
+      const rate = timeNs > zeroNs ? (at - head.firstClusterAt) / (timeNs - zeroNs) : 125_000 / 1e9;
       durationNs = Math.ceil(LAST_RUN_FACTOR * maxBytes / Math.max(rate, 1e-9));
     }
     const anchor = { position: clusterAt, blockAt, searchBytes: i === 0 ? 0 : CUE_SEARCH_BYTES };

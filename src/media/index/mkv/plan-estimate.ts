@@ -8,7 +8,7 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { Track } from "../../types.ts";
 import { isPlausible, type MatroskaHead } from "./head.ts";
-import { maxRuns, type PlannedRun } from "./plan-cues.ts";
+import { maxRuns, type PlannedRun, zeroOf } from "./plan-cues.ts";
 import { walkBlocks } from "./walk-blocks.ts";
 
 /** Length of a run, ns, if keyframes are dense enough. */
@@ -27,6 +27,8 @@ const UNKNOWN_RATE = 500_000;
 interface Probe {
   /** Longest distance of consecutive clusters with keyframes, ns. */
   readonly spacingNs: number;
+  /** Time of the first block, ns. */
+  readonly firstNs: number;
 }
 
 async function probeHead(source: ByteSource, head: MatroskaHead, main: Track, signal: AbortSignal): Promise<Probe> {
@@ -46,7 +48,7 @@ async function probeHead(source: ByteSource, head: MatroskaHead, main: Track, si
   // If the part read ends within a group, count that group as far as it was seen.
   let spacingNs = starts.length > 0 ? lastNs - starts.at(-1)!.timeNs : 0;
   for (let i = 1; i < starts.length; i++) spacingNs = Math.max(spacingNs, starts[i]!.timeNs - starts[i - 1]!.timeNs);
-  return { spacingNs };
+  return { spacingNs, firstNs: Math.max(0, firstNs) };
 }
 
 async function probeTail(source: ByteSource, head: MatroskaHead, signal: AbortSignal): Promise<number | null> {
@@ -63,23 +65,27 @@ async function probeTail(source: ByteSource, head: MatroskaHead, signal: AbortSi
   return null;
 }
 
-/** Plans the runs; also returns the duration found. */
+/** Plans the runs; also returns the duration found, which is that of the media for a file that begins late on its clock. */
 export async function planByEstimate(
   source: ByteSource,
   head: MatroskaHead,
   main: Track,
   signal: AbortSignal,
 ): Promise<{ runs: PlannedRun[]; durationNs: number }> {
-  const { spacingNs } = await probeHead(source, head, main, signal);
+  const { spacingNs, firstNs } = await probeHead(source, head, main, signal);
+  const zeroNs = zeroOf(firstNs);
   const mediaBytes = source.sizeBytes - head.firstClusterAt;
-  const durationNs = head.durationNs ?? await probeTail(source, head, signal) ?? mediaBytes / UNKNOWN_RATE * 1e9;
+  // The Duration of a late file may count from 0 or from its first picture: its end tells.
+  const toldNs = zeroNs === 0 ? head.durationNs : null;
+  const endNs = toldNs ?? await probeTail(source, head, signal);
+  const durationNs = endNs === null || endNs <= zeroNs ? mediaBytes / UNKNOWN_RATE * 1e9 : endNs - zeroNs;
   const runNs = Math.max(RUN_NS, spacingNs * KEYFRAME_FACTOR);
   const most = maxRuns(head.tracks.map(({ track }) => track), mediaBytes);
   const count = Math.min(most, Math.max(1, Math.floor(durationNs / runNs)));
   const positions = Array.from({ length: count }, (_, i) => head.firstClusterAt + Math.floor(mediaBytes * i / count));
   const runs = positions.map((position, i): PlannedRun => ({
     anchor: { position, blockAt: null, searchBytes: i === 0 ? 0 : Infinity },
-    timeNs: durationNs * i / count,
+    timeNs: zeroNs + durationNs * i / count,
     durationNs: durationNs / count,
     sourceEnd: positions[i + 1] ?? source.sizeBytes,
     maxBytes: null,
