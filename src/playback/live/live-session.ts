@@ -179,6 +179,7 @@ export class LiveSession extends Session {
     const name = JSON.stringify([segment.n, preferredAudioLanguage]);
     const reader = this.#shared.read(stream, name, 0, null, (offset, signal) => ({
       chunks: skipBytes(stream.readSegment(segment, preferredAudioLanguage, signal), offset),
+      isWaiting: () => false,
       stallReason: () => null,
       positionBytes: null,
       close: () => {},
