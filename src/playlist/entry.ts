@@ -31,6 +31,9 @@ export interface EntryFields {
   readonly search_text: string;
   /** `ImportedEntry`, JSON. */
   readonly imported: string;
+  /** Of items that another engine, or this one, exported; lists do not have them. */
+  readonly description?: string;
+  readonly poster?: string;
 }
 
 /** Facts that the list as a whole states about its entries. */
@@ -87,12 +90,26 @@ export class EntryBatch {
   }
 }
 
-/** Attribute of exported entries that came from an external list: importing them again does not make them the user's own. */
-export const EXTERNAL_MARK = "x-external";
+/** Attributes of exported entries, for what M3U has no word for. They describe the item, and are not kept with its entry. */
+export const EXPORTED = {
+  /** It came from an external list: importing it again does not make it the user's own. */
+  external: "x-external",
+  /** 1, 0 or -1. */
+  live: "x-live",
+  transport: "x-transport",
+  category: "x-category",
+  subcategory: "x-subcategory",
+  poster: "x-poster",
+  description: "x-description",
+} as const;
 /** Header attributes that entries inherit, as players read them. */
 const INHERITED = ["catchup", "catchup-type", "catchup-days", "catchup-source", "tvg-shift"];
 /** Names and other short texts, characters, as in the API. */
 const MAX_TEXT_CHARS = 1000;
+/** Descriptions, characters. */
+const MAX_DESCRIPTION_CHARS = 10_000;
+/** What an address alone does not show. */
+const TRANSPORTS = ["hls", "dash", "direct"] as const;
 /** Addresses, characters. */
 const MAX_ADDRESS_CHARS = 8192;
 
@@ -113,8 +130,13 @@ function setNumber(attributes: Record<string, string>): void {
 
 /** Returns the columns of the item that `entry` describes. */
 export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
-  const { [EXTERNAL_MARK]: _, ...own } = entry.attributes;
-  const attributes: Record<string, string> = own;
+  const attributes: Record<string, string> = { ...entry.attributes };
+  const exported: Partial<Record<keyof typeof EXPORTED, string>> = {};
+  for (const [key, name] of Object.entries(EXPORTED) as [keyof typeof EXPORTED, string][]) {
+    const value = attributes[name];
+    if (value !== undefined) exported[key] = value;
+    delete attributes[name];
+  }
   for (const name of INHERITED) {
     const value = list.header[name];
     if (value && attributes[name] === undefined) attributes[name] = value;
@@ -123,8 +145,10 @@ export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
   const { url, ...kept } = entry;
   const imported: ImportedEntry = { ...kept, attributes };
   const located = locateItem(url, entry.durationSeconds);
+  const transport = TRANSPORTS.find((one) => one === exported.transport && located.transport_type !== "bt");
   const isEndless = list.isBroadcast || /^(?:1|true|yes)$/i.test(attributes["radio"] ?? "");
-  const isLive = located.is_live === -1 && isEndless ? 1 : located.is_live;
+  const stated = /^(?:-1|0|1)$/.test(exported.live ?? "") ? Number(exported.live) : null;
+  const isLive = stated ?? (located.is_live === -1 && isEndless ? 1 : located.is_live);
   const title = entry.title.slice(0, MAX_TEXT_CHARS);
   const tvgId = short(attributes["tvg-id"]);
   const [group = "", ...more] = groupsOf(groupOf(entry));
@@ -136,9 +160,9 @@ export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
   });
   return {
     title,
-    category: list.category || list.groups.of(group) || null,
+    category: list.category || list.groups.of(exported.category ?? group) || null,
     // An item has one category: further groups are kept as text.
-    subcategory: (list.category === "" ? more : [group, ...more]).join("; "),
+    subcategory: exported.subcategory ?? (list.category === "" ? more : [group, ...more]).join("; "),
     languages: short(attributes["tvg-language"]) || null,
     countries: short(attributes["tvg-country"]) || null,
     tvg_id: tvgId,
@@ -148,13 +172,15 @@ export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
     content_id: located.content_id,
     infohash: located.infohash,
     content_type: isLive === 1 ? "live" : isLive === 0 ? "vod" : "unknown",
-    transport_type: located.transport_type,
+    transport_type: transport ?? located.transport_type,
     is_live: isLive,
     media_group: mediaGroup({ title, tvgId }),
     hash,
     hash_v2: hashV2,
     search_text: foldText(title),
     imported: JSON.stringify(imported),
+    ...exported.poster === undefined ? {} : { poster: exported.poster.slice(0, MAX_ADDRESS_CHARS) },
+    ...exported.description === undefined ? {} : { description: exported.description.slice(0, MAX_DESCRIPTION_CHARS) },
   };
 }
 

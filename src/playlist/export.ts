@@ -4,7 +4,9 @@ import { nextTurn } from "../bytes/turn.ts";
 import type { Store } from "../database/store.ts";
 import type { PlaylistItemsTable, Schema } from "../database/schema.ts";
 import { NUMBER_COLUMNS, numberOf } from "./channel-numbers.ts";
-import { EXTERNAL_MARK, type ImportedEntry } from "./entry.ts";
+import { EXPORTED, groupOf, type ImportedEntry } from "./entry.ts";
+import { groupsOf } from "./group-names.ts";
+import { locateItem } from "./locate.ts";
 import type { M3uEntry, M3uHeader } from "./m3u/types.ts";
 import { writeM3u } from "./m3u/write.ts";
 import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
@@ -43,6 +45,9 @@ type Row =
     | "infohash"
     | "transport_type"
     | "external_playlist_id"
+    | "subcategory"
+    | "poster"
+    | "description"
   >
   & {
     readonly id: number;
@@ -94,6 +99,9 @@ async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenera
       "infohash",
       "transport_type",
       "external_playlist_id",
+      "subcategory",
+      "poster",
+      "description",
       "imported",
       // Items to leave out are read, too: SQLite would look for the next one as long as it takes.
     ]).where("is_deleted", "=", 0).where("id", ">", after).orderBy("id").limit(PAGE_ITEMS);
@@ -154,6 +162,14 @@ function entryOf(row: Row, url: string, number: string | null, request: ExportRe
   set("tvg-logo", row.tvg_logo.startsWith("data:") ? request.logoUrl(row.id) : row.tvg_logo);
   if (number !== null) attributes["tvg-chno"] = number;
   if (!attributes["group-title"] && imported.group === "") set("group-title", row.category ?? "");
-  if (row.external_playlist_id >= 0) attributes[EXTERNAL_MARK] = "1";
+  const located = locateItem(url, imported.durationSeconds);
+  const [group = "", ...more] = groupsOf(groupOf({ attributes, group: imported.group }));
+  if (row.external_playlist_id >= 0) attributes[EXPORTED.external] = "1";
+  if (row.is_live !== located.is_live) attributes[EXPORTED.live] = String(row.is_live);
+  if (row.transport_type !== located.transport_type) attributes[EXPORTED.transport] = row.transport_type;
+  if ((row.category ?? "") !== group) attributes[EXPORTED.category] = row.category ?? "";
+  if (row.subcategory !== more.join("; ")) attributes[EXPORTED.subcategory] = row.subcategory;
+  set(EXPORTED.poster, row.poster);
+  set(EXPORTED.description, row.description);
   return { ...imported, title: row.title, attributes, url };
 }

@@ -9,7 +9,7 @@ import {
   EntryBatch,
   type EntryFields,
   entryFields,
-  EXTERNAL_MARK,
+  EXPORTED,
   groupOf,
   type ImportedEntry,
   inStatements,
@@ -144,7 +144,8 @@ async function addNew(
   const all = entries.map((entry) => ({
     group: groupOf(entry),
     fields: entryFields(entry, facts),
-    isExternal: entry.attributes[EXTERNAL_MARK] !== undefined,
+    isExternal: entry.attributes[EXPORTED.external] !== undefined,
+    item: namedItem(entry.url),
   }));
   for (const { fields } of all) ids.add(fields);
   const hashes = JSON.stringify(all.map(({ fields }) => fields.hash));
@@ -160,11 +161,15 @@ async function addNew(
     const imported = item.imported === null ? null : JSON.parse(item.imported) as ImportedEntry;
     const group = imported === null ? item.category ?? "" : groupOf(imported);
     there.add(key(item.hash, item.title, group));
+    // An export has the category where the list had no group.
+    if (group === "" && item.category !== null) there.add(key(item.hash, item.title, item.category));
     // The user may have edited the item's title since; the list still has the old one.
     if (imported !== null) there.add(key(item.hash, imported.title, group));
   }
   const added: EntryFields[] = [];
-  for (const { group, fields, isExternal } of all) {
+  const named = await titlesOf(trx, all.flatMap(({ item }) => item === null ? [] : [item]));
+  for (const { group, fields, isExternal, item } of all) {
+    if (item !== null && named.get(item) === fields.title) continue;
     const its = key(fields.hash, fields.title, group);
     if (keys.has(its) || isExternal && external.has(its)) continue;
     keys.add(its);
@@ -174,6 +179,19 @@ async function addNew(
   const allow_private = isPublic ? GIVEN_BY_PUBLIC : Number(allowPrivate);
   await insertRows(trx, added, { owner, external_playlist_id: -1, allow_private, now });
   return added.length;
+}
+
+/** The item that an address of an export with failover names; null for other addresses. */
+function namedItem(url: string): number | null {
+  const id = /\/engine\/(?:getstream|manifest\.m3u8)\?(?:[^#]*&)?item=(\d{1,15})(?:&|$)/.exec(url)?.[1];
+  return id === undefined ? null : Number(id);
+}
+
+async function titlesOf(trx: Transaction<Schema>, ids: readonly number[]): Promise<Map<number, string>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await sql<{ id: number; title: string }>`SELECT id, title FROM playlist_items
+    WHERE id IN (SELECT value FROM json_each(${JSON.stringify(ids)})) AND is_deleted = 0`.execute(trx);
+  return new Map(rows.map(({ id, title }) => [id, title]));
 }
 
 function key(hash: string, title: string, group: string): string {

@@ -15,8 +15,6 @@ export interface SharedColumns {
 
 /** Values of the columns that do not come from entries. */
 const REST = {
-  description: "''",
-  poster: "''",
   tags: "'[]'",
   is_favorite: "0",
   is_multi_vod: "0",
@@ -51,14 +49,18 @@ export const ENTRY_COLUMNS: readonly (keyof EntryFields)[] = [
   "imported",
 ];
 
+/** Columns of new items that a refresh does not write, with what most entries have. */
+const NEW_COLUMNS = { description: "", poster: "" } as const;
+const INSERTED = [...ENTRY_COLUMNS, "description", "poster"] as const;
+
 /**
  * The entries are passed as one JSON value: thousands of bound parameters would cost more than the statement itself. Each
  * entry is an array without column names. jsonb() parses it once instead of once per column; the limit keeps SQLite from
  * inlining the call into every column.
  */
 const INSERT = `INSERT INTO playlist_items (owner, external_playlist_id, allow_private, created_at, updated_at,
-    ${[...ENTRY_COLUMNS, ...Object.keys(REST)].join(", ")})
-  SELECT shared.*, ${[...ENTRY_COLUMNS.map((_, at) => `value ->> ${at}`), ...Object.values(REST)].join(", ")}
+    ${[...INSERTED, ...Object.keys(REST)].join(", ")})
+  SELECT shared.*, ${[...INSERTED.map((_, at) => `value ->> ${at}`), ...Object.values(REST)].join(", ")}
   FROM (SELECT jsonb(value) AS value FROM json_each(`;
 
 /** Adds items of `entries`, in their order. */
@@ -68,7 +70,10 @@ export async function insertRows(
   { owner, external_playlist_id, allow_private, now }: SharedColumns,
 ): Promise<void> {
   if (entries.length === 0) return;
-  const values = JSON.stringify(entries.map((entry) => ENTRY_COLUMNS.map((name) => entry[name])));
+  const values = JSON.stringify(entries.map((entry) => {
+    const whole = { ...NEW_COLUMNS, ...entry };
+    return INSERTED.map((name) => whole[name]);
+  }));
   await sql`${sql.raw(INSERT)}${values}) LIMIT -1 OFFSET 0),
     (SELECT ${owner}, ${external_playlist_id}, ${allow_private}, ${now}, ${now}) AS shared`.execute(db);
 }

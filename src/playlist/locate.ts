@@ -51,6 +51,11 @@ export function locateItem(address: string, durationSeconds = -1): LocatedItem {
   const url = new URL(bare);
   const path = url.pathname;
   if (/\/engine\/(?:getstream|manifest\.m3u8)$/.test(path)) return playback(url, text, isLive);
+  // Another engine under another prefix, and programs in front of one that name the content in the path.
+  const file = /\/getstream$/.test(path) ? url.searchParams.get("url") : null;
+  if (file && URL.canParse(file)) return torrent(isLive, { url: file });
+  const proxied = /\/(?:pid|content_id)\/([0-9a-f]{40})(?:\/|$)/i.exec(path)?.[1];
+  if (proxied !== undefined) return torrent(isLive, { content_id: proxied.toLowerCase() });
   if (/\.torrent$/i.test(path) && /^https?:$/.test(url.protocol)) {
     return torrent(isLive, { url: text });
   }

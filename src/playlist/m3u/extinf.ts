@@ -2,7 +2,8 @@
 
 /** Most attributes of one line; real lines have a dozen. */
 const MAX_ATTRIBUTES = 64;
-const ATTRIBUTE = /([A-Za-z][\w.-]{0,63})(?:\s?=\s?"([^"]*)"|\s?=\s?'([^']*)'|=([^\s"',]*))/y;
+const ATTRIBUTE =
+  /([A-Za-z][\w.-]{0,63})(?:\s?=\s?"((?:[^"\\]|\\.)*\\"(?:[^"\\]|\\.)*)"(?=[\s,]|$)|\s?=\s?"([^"]*)"|\s?=\s?'([^']*)'|=([^\s"',]*))/y;
 /** Matches attributes after a comma: some lists put one before them, too. */
 const ATTRIBUTE_AFTER_COMMA = /^\s*[A-Za-z][\w.-]{0,63}\s?=\s?"[^"]*"/;
 
@@ -13,22 +14,29 @@ export interface ExtInf {
   readonly title: string;
 }
 
-/** Reads attributes in `text` from `start` to the comma that ends them; `end` is the comma's index, -1 without one. */
-export function readAttributes(text: string, start = 0): { attributes: Record<string, string>; end: number } {
+/**
+ * Reads attributes in `text` from `start` to the comma that ends them; `end` is the comma's index, -1 without one. `after` is
+ * the index after the last attribute.
+ */
+export function readAttributes(
+  text: string,
+  start = 0,
+): { attributes: Record<string, string>; end: number; after: number } {
   const attributes: Record<string, string> = {};
   let count = 0;
   let at = start;
+  let after = start;
   while (at < text.length) {
     const char = text[at]!;
-    if (char === ",") return { attributes, end: at };
+    if (char === ",") return { attributes, end: at, after };
     if (/[A-Za-z]/.test(char)) {
       ATTRIBUTE.lastIndex = at;
       const match = ATTRIBUTE.exec(text);
       if (match !== null) {
         if (count++ < MAX_ATTRIBUTES) {
-          addAttribute(attributes, match[1]!.toLowerCase(), (match[2] ?? match[3] ?? match[4] ?? "").trim());
+          addAttribute(attributes, match[1]!.toLowerCase(), valueOf(match));
         }
-        at = ATTRIBUTE.lastIndex;
+        at = after = ATTRIBUTE.lastIndex;
         continue;
       }
       // Skip the whole word, so that its tail is not taken for a name.
@@ -36,7 +44,12 @@ export function readAttributes(text: string, start = 0): { attributes: Record<st
     }
     at++;
   }
-  return { attributes, end: -1 };
+  return { attributes, end: -1, after };
+}
+
+/** A quote inside a value may stand behind a backslash. */
+function valueOf([, , escaped, double, single, bare]: RegExpExecArray): string {
+  return (escaped?.replaceAll('\\"', '"') ?? double ?? single ?? bare ?? "").trim();
 }
 
 /** Of an attribute that a line repeats the first value counts, as in players; several groups are several groups. */
@@ -48,7 +61,7 @@ function addAttribute(attributes: Record<string, string>, name: string, value: s
 
 /** Reads what follows `#EXTINF:`. Never fails: missing parts are -1 or empty. */
 export function readExtInf(text: string): ExtInf {
-  const duration = /^\s*(-?\d{1,9}(?:\.\d{1,9})?)(?=[\s,]|$)/.exec(text);
+  const duration = /^\s*(-?\d{1,9}(?:\.\d{1,9})?)(?=[\s,，]|$)/.exec(text);
   const seconds = Number(duration?.[1] ?? -1);
   const durationSeconds = seconds < 0 ? -1 : Math.round(seconds * 1000) / 1000;
   const start = duration?.[0].length ?? 0;
@@ -56,9 +69,9 @@ export function readExtInf(text: string): ExtInf {
   const { attributes } = first;
   let { end } = first;
   if (end === -1) {
-    // An unclosed quote swallowed the comma.
+    // An unclosed quote swallowed the comma, or it is a wide one, or there is none.
     const comma = text.lastIndexOf(",");
-    const title = comma >= start ? text.slice(comma + 1) : "";
+    const title = comma >= start ? text.slice(comma + 1) : text.slice(first.after).replace(/^\s*，/, "");
     return { durationSeconds, attributes, title: title.replaceAll('"', "").trim() };
   }
   for (let rounds = 0; rounds < MAX_ATTRIBUTES && ATTRIBUTE_AFTER_COMMA.test(text.slice(end + 1)); rounds++) {
