@@ -162,6 +162,7 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
   ],
   // More letters are folded, and numbers, groups and radio stations are read from lists in more ways.
   [renameItems, "UPDATE external_playlists SET etag = '', last_modified = '', digest = ''"],
+  ["ALTER TABLE external_playlists ADD COLUMN user_agent TEXT NOT NULL DEFAULT ''"],
 ];
 
 /** Version of a database that another program made. */

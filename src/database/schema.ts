@@ -97,6 +97,8 @@ export interface ExternalPlaylistsTable {
   digest: Generated<string>;
   /** 1: added by a caller who may name private addresses. */
   allow_private: number;
+  /** The name under which it is fetched; empty: the engine's own. */
+  user_agent: Generated<string>;
   /** When an update was first refused because the list had lost most of its items; 0 when the last update was not. */
   shrunk_at: Generated<number>;
   /** 1: a server of the Internet gave it once; its items may not name private addresses. */

@@ -6,11 +6,13 @@ import { nextTurn } from "../bytes/turn.ts";
 import type { Store } from "../database/store.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, Logger } from "../ports.ts";
+import type { ImportedEntry } from "./entry.ts";
 import { selectorOf } from "./export.ts";
 import { LASTING_HASH } from "./identity.ts";
 import { among, isSelected, type ItemFilter, selectionOf } from "./listing.ts";
 import { matchesOf } from "./matches.ts";
 import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
+import { addressWithHeaders } from "./stated-headers.ts";
 import type { TaskList, TaskProgress } from "./tasks.ts";
 
 /** Most items of one sweep: it takes three hours if every one of them is silent. */
@@ -45,7 +47,7 @@ export interface Wanted {
   readonly transportType: string;
   /** Name and value of a parameter of playback. */
   readonly selector: readonly [name: "content_id" | "infohash" | "url" | "magnet", value: string];
-  /** Address of items that come by HTTP; null: unknown. */
+  /** Address of items that come by HTTP, with the fields that its list states behind a `|`; null: unknown. */
   readonly url: string | null;
   /** True when its address may lead into the private network. */
   readonly mayNamePrivate: boolean;
@@ -74,6 +76,8 @@ interface Row {
   readonly content_id: string | null;
   readonly infohash: string;
   readonly url: string | null;
+  /** `ImportedEntry`, JSON; null when no list names it. */
+  readonly imported: string | null;
   readonly may_name_private: number;
   /** 0: never. */
   readonly checked_at: number;
@@ -152,7 +156,7 @@ export class ItemChecks {
     let neverChecked = 0;
     for (let at = 0; at < from.length && neverChecked < MAX_SWEPT; at += READ_AT_ONCE) {
       const { rows } = await sql<Row>`SELECT playlist_items.id, ${LASTING_HASH} AS hash, transport_type, content_id,
-          infohash, url, ${MAY_NAME_PRIVATE} AS may_name_private, coalesce(checked_at, 0) AS checked_at
+          infohash, url, imported, ${MAY_NAME_PRIVATE} AS may_name_private, coalesce(checked_at, 0) AS checked_at
         FROM ${among(from.subarray(at, at + READ_AT_ONCE))}
         LEFT JOIN item_checks ON item_checks.hash = ${LASTING_HASH} WHERE ${isSelected(filter)}`.execute(db);
       for (const row of rows) {
@@ -172,7 +176,10 @@ export class ItemChecks {
   async #look(row: Row, signal: AbortSignal): Promise<Sign> {
     const selector = selectorOf(row);
     if (selector === null) return { state: "unknown", peers: null, message: "it has no address yet" };
-    const { transport_type: transportType, url } = row;
+    const { transport_type: transportType } = row;
+    const url = row.url === null || row.imported === null || transportType === "bt"
+      ? row.url
+      : addressWithHeaders(row.url, JSON.parse(row.imported) as ImportedEntry);
     const mayNamePrivate = Boolean(row.may_name_private);
     const late = deadline(
       this.#clock,

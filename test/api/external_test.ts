@@ -24,6 +24,7 @@ test("every parameter of the external playlist methods has its effect", async ()
     url: base.url,
     login: "me",
     password: "",
+    user_agent: "",
     update_interval: 120,
     last_update: 0,
     last_error: "",
@@ -68,6 +69,39 @@ test("every parameter of the external playlist methods has its effect", async ()
   for (const one of [id, second]) await call("external_playlist_delete", { id: String(one) });
   assertEquals(await titles(), []);
   assertEquals((await call("external_playlist_get")).playlist, []);
+});
+
+test("external_playlist_edit moves a list and keeps its items; a new server gets no password of the old one", async () => {
+  Object.assign(source.behaviour, { text: LIST, credentials: null });
+  const base = { type: "content", category: "", name: "mine", update_interval: "0" };
+  const add = { ...base, url: `${source.url}/old.m3u`, login: "me", password: "secret", user_agent: "VLC/3.0.21" };
+  const id = String(await call("external_playlist_add", { ...add, update_now: "0" }));
+  const last = () => source.requests[source.requests.length - 1]!;
+  await call("external_playlist_update", { id });
+  assertEquals([last().path, last().headers["user-agent"]], ["/old.m3u", "VLC/3.0.21"]);
+  const { playlist: [alpha] } = await call("playlist_get");
+  await call("playlist_item_set_favorite", { id: String(alpha.id), value: "1" });
+  const edit = { id, category: "", name: "mine", update_interval: "0" };
+  await call("external_playlist_edit", { ...edit, url: `${source.url}/new.m3u`, user_agent: "" });
+  await call("external_playlist_update", { id });
+  assertEquals([last().path, last().headers.authorization], ["/new.m3u", `Basic ${btoa("me:secret")}`]);
+  assertMatch(last().headers["user-agent"]!, /^millrace/);
+  const moved = (await call("playlist_get")).playlist[0];
+  assertEquals([moved.id, moved.is_favorite], [alpha.id, true]);
+  const elsewhere = source.url.replace("127.0.0.1", "localhost");
+  await call("external_playlist_edit", { ...edit, url: `${elsewhere}/new.m3u` });
+  await call("external_playlist_update", { id });
+  assertEquals([last().headers.host?.startsWith("localhost"), last().headers.authorization], [true, undefined]);
+  assertEquals((await call("external_playlist_get", { id })).playlist[0].login, "");
+  const refused = async (params: Record<string, string>) =>
+    (await post("external_playlist_edit", { ...edit, ...params })).error?.message ?? "";
+  assertMatch(
+    await refused({ adress: "http://h/" }),
+    /adress: there is no such parameter; known are id, category, name/,
+  );
+  assertMatch(await refused({ url: "ftp://h/" }), /invalid url/);
+  assertMatch(await refused({ user_agent: "é" }), /user_agent/);
+  await call("external_playlist_delete", { id });
 });
 
 test("callers elsewhere cannot make the engine fetch private addresses", async () => {

@@ -29,6 +29,8 @@ export interface ApiInput {
   /** Elements of a list that came as a JSON array and must not be split. Undefined: use `texts`. */
   list(name: string): readonly string[] | undefined;
   file(name: string): File | undefined;
+  /** All names that were sent. */
+  names(): Iterable<string>;
 }
 
 /** A value as it was sent: a text, a list in JSON, a file. */
@@ -70,6 +72,7 @@ export function queryFields(request: Request, method?: string): InputFields {
     texts: (name) => texts.get(name) ?? [],
     list: (name) => texts.has(name) ? undefined : lists.get(name),
     file: (name) => files.get(name),
+    names: () => new Set([...texts.keys(), ...lists.keys(), ...files.keys()]),
   };
   return { add, input };
 }

@@ -63,6 +63,8 @@ export interface Method<Params extends z.ZodObject = z.ZodObject, Result extends
    * stream and kept aside as `ApiCall.upload`. Default: none.
    */
   readonly upload?: string;
+  /** Names a parameter that it does not know, instead of ignoring it. Default false. */
+  readonly refusesUnknown?: boolean;
   /** Parameters as typed values; `readParams` makes those from text by the same schema. */
   readonly params: Params;
   readonly result: Result;

@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { API_CODES, ApiError } from "./codes.ts";
 import { booleanOf, EXPECTED, faultText, integerOf, partsOf } from "../param-text.ts";
+import { shortened } from "../errors.ts";
 import type { ApiInput } from "./input.ts";
 import type { Method } from "./method.ts";
 
@@ -38,6 +39,7 @@ export function paramReader(method: Method): ParamReader {
       const value = readField(name, field, input);
       if (value !== undefined) raw[name] = value;
     }
+    if (method.refusesUnknown === true) requireKnown(input, fields);
     const parsed = method.params.safeParse(raw);
     if (parsed.success) return parsed.data;
     const issue = parsed.error.issues[0]!;
@@ -45,6 +47,17 @@ export function paramReader(method: Method): ParamReader {
     if (!(name in raw)) throw new ApiError(API_CODES.missingParameter, `missing parameter: ${name}`);
     throw invalid(name, faultText(issue));
   };
+}
+
+/** Parameters of every call. */
+const COMMON: ReadonlySet<string> = new Set(["method", "token", "api_version"]);
+
+function requireKnown(input: ApiInput, fields: readonly [string, FieldSchema][]): void {
+  for (const name of input.names()) {
+    if (COMMON.has(name) || fields.some(([known]) => known === name)) continue;
+    const known = fields.map(([name]) => name).join(", ");
+    throw invalid(shortened(name), `there is no such parameter; known are ${known}`);
+  }
 }
 
 function readField(name: string, field: FieldSchema, input: ApiInput): unknown {

@@ -37,6 +37,7 @@ export class ExternalPlaylists {
   async add(list: NewExternalPlaylist): Promise<number> {
     requireUpdateInterval(list.updateInterval);
     const { url, login, password } = separated(list);
+    requireUserAgent(list.userAgent);
     const sealed = password === "" ? "" : await this.#sealer.seal(password, url);
     const db = await this.#store.open();
     const now = this.#now();
@@ -51,6 +52,7 @@ export class ExternalPlaylists {
         url,
         login,
         password: sealed,
+        user_agent: list.userAgent ?? "",
         update_interval: list.updateInterval,
         updated_at: now,
         last_update: 0,
@@ -65,12 +67,23 @@ export class ExternalPlaylists {
     });
   }
 
-  /** Edits a list. All its items except locked ones get a new category at once. Rejects with `not_found` or `invalid_argument`. */
+  /**
+   * Edits a list. All its items except locked ones get a new category at once. A list that moves to another server loses login
+   * and password unless they are given: they were meant for the old one. Rejects with `not_found` or
+   * `invalid_argument`.
+   */
   async edit(id: number, edit: ExternalPlaylistEdit): Promise<void> {
     requireUpdateInterval(edit.updateInterval);
+    requireUserAgent(edit.userAgent);
     const row = await this.row(id);
-    const login = edit.login ?? row.login;
-    const password = login === "" ? "" : edit.password ? await this.#sealer.seal(edit.password, row.url) : row.password;
+    const moved = edit.url === undefined || edit.url === "" ? null : separated({ ...edit, url: edit.url });
+    const url = moved?.url ?? row.url;
+    const staysThere = new URL(url).origin === new URL(row.url).origin;
+    const login = edit.login ?? (moved?.login || (staysThere ? row.login : ""));
+    const given = edit.password || moved?.password;
+    const isKept = !given && staysThere && row.password !== "" && login !== "";
+    const text = isKept && url !== row.url ? await this.#sealer.open(row.password, row.url) : given;
+    const password = login === "" ? "" : text ? await this.#sealer.seal(text, url) : isKept ? row.password : "";
     const db = await this.#store.open();
     const now = this.#now();
     await db.transaction().execute(async (trx) => {
@@ -79,6 +92,8 @@ export class ExternalPlaylists {
         name: edit.name,
         login,
         password,
+        ...(url === row.url ? {} : { url, allow_private: Number(edit.allowPrivate ?? false) }),
+        ...(edit.userAgent === undefined ? {} : { user_agent: edit.userAgent }),
         update_interval: edit.updateInterval,
         updated_at: now,
         ...(edit.updateInterval === row.update_interval
@@ -155,7 +170,7 @@ async function recategorize(trx: Transaction<Schema>, id: number, category: stri
 }
 
 function shown(row: ExternalRow): ExternalPlaylist {
-  const { id, category, name, url, login } = row;
+  const { id, category, name, url, login, user_agent: userAgent } = row;
   return {
     id,
     type: row.type as ExternalType,
@@ -163,6 +178,7 @@ function shown(row: ExternalRow): ExternalPlaylist {
     name,
     url,
     login,
+    userAgent,
     updateInterval: row.update_interval,
     updatedAt: row.updated_at,
     lastUpdate: row.last_update,
@@ -172,7 +188,9 @@ function shown(row: ExternalRow): ExternalPlaylist {
 }
 
 /** The address without its credentials, which are used where `login` and `password` were not given. */
-function separated(list: NewExternalPlaylist): { url: string; login: string; password: string } {
+function separated(
+  list: Pick<NewExternalPlaylist, "url" | "login" | "password">,
+): { url: string; login: string; password: string } {
   const url = URL.canParse(list.url) ? new URL(list.url) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw new MillraceError("invalid_argument", "invalid url: an http or https address is expected");
@@ -181,6 +199,12 @@ function separated(list: NewExternalPlaylist): { url: string; login: string; pas
   const own = { login: percentDecoded(url.username), password: percentDecoded(url.password) };
   url.username = url.password = "";
   return { url: url.href, ...(given.login === "" ? own : given) };
+}
+
+/** Throws `invalid_argument` for a name that no request can carry. */
+function requireUserAgent(name = ""): void {
+  if (/^[\x20-\x7e]*$/.test(name)) return;
+  throw new MillraceError("invalid_argument", "invalid user_agent: letters, digits and signs of ASCII are expected");
 }
 
 function notFound(id: number): MillraceError {

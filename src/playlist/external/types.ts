@@ -11,6 +11,8 @@ export interface ExternalPlaylist {
   readonly name: string;
   readonly url: string;
   readonly login: string;
+  /** Empty: the engine's own. */
+  readonly userAgent: string;
   /** Seconds; 0: updated by hand only. */
   readonly updateInterval: number;
   /** When it was added or last edited. */
@@ -33,6 +35,8 @@ export interface NewExternalPlaylist {
   readonly updateInterval: number;
   readonly login?: string | undefined;
   readonly password?: string | undefined;
+  /** The name under which the list is fetched: many servers let in only players they know. Default: the engine's own. */
+  readonly userAgent?: string | undefined;
   /** True when the caller may name private addresses; applies to all later fetches, too. */
   readonly allowPrivate: boolean;
 }
@@ -42,9 +46,18 @@ export interface ExternalPlaylistEdit {
   readonly category: string;
   readonly name: string;
   readonly updateInterval: number;
+  /** Where the list has moved to; its items stay what they are. Absent: stays. */
+  readonly url?: string | undefined;
+  /** As in `NewExternalPlaylist`; counts where `url` is given. */
+  readonly allowPrivate?: boolean;
+  /** Absent: stays. Empty: the engine's own. */
+  readonly userAgent?: string | undefined;
   /** Absent: stays. Empty: removes login and password. */
   readonly login?: string | undefined;
-  /** Absent or empty: stays. Callers never see the password, so they cannot send it back. */
+  /**
+   * Absent or empty: stays, unless the list moved to another server. Callers never see the password, so they cannot send it
+   * back.
+   */
   readonly password?: string | undefined;
 }
 

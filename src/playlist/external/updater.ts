@@ -6,7 +6,7 @@ import type { Store } from "../../database/store.ts";
 import { faultFields } from "../../bytes/guarded-clock.ts";
 import { deadline } from "../../bytes/deadline.ts";
 import { withoutCredentials } from "../../bytes/url-credentials.ts";
-import { MillraceError } from "../../errors.ts";
+import { hasCode, MillraceError } from "../../errors.ts";
 import type { Clock, Logger } from "../../ports.ts";
 import { addGuides } from "../import.ts";
 import { nextUpdateAt } from "../refresh-time.ts";
@@ -104,7 +104,7 @@ export class ExternalUpdater {
   ): Promise<Outcome> {
     const answer = await this.#parts.open(row.url, {
       // Some servers never change their ETag: what the user asks for by hand is fetched.
-      headers: options.isByHand ? {} : this.#conditions(row),
+      headers: { ...options.isByHand ? {} : this.#conditions(row), ...agentOf(row) },
       credentials: await this.#credentials(row),
       ...LIST_PATIENCE,
       maxBytes: MAX_LIST_BYTES,
@@ -192,7 +192,17 @@ export class ExternalUpdater {
 
   async #credentials({ login, password, url }: ExternalRow) {
     if (login === "") return null;
-    return { login, password: password === "" ? "" : await this.#parts.sealer.open(password, url) };
+    try {
+      return { login, password: password === "" ? "" : await this.#parts.sealer.open(password, url) };
+    } catch (cause) {
+      if (!hasCode(cause, "corrupt")) throw cause;
+      throw new MillraceError(
+        "conflict",
+        "the password of this list was sealed with another key; enter it again, or put back the file secret-key of " +
+          "the state directory that it was stored with",
+        { cause },
+      );
+    }
   }
 
   async #succeeded(row: ExternalRow, { etag, lastModified, digest, staged }: Outcome): Promise<void> {
@@ -276,6 +286,10 @@ interface Fetched {
 /** Whether an answer with this status has a whole list. A part (206), which nobody asked for, is no list. */
 export function isWhole(status: number): boolean {
   return status >= 200 && status <= 299 && status !== 206;
+}
+
+function agentOf({ user_agent: name }: ExternalRow): Record<string, string> {
+  return name === "" ? {} : { "user-agent": name };
 }
 
 /** Result of a successful fetch; `staged` null: the list has not changed. */

@@ -7,6 +7,9 @@ import { NONE, OK, SHORT_TEXT, TASK_ID } from "../schemas.ts";
 const ID = z.int().min(1).describe("Number of an external playlist");
 const NAME = SHORT_TEXT.describe("Its name; any text");
 const LOGIN = SHORT_TEXT.optional().describe("Name for HTTP Basic authentication");
+const USER_AGENT = SHORT_TEXT.optional().describe(
+  "Our addition: the name under which it is fetched, such as that of a player; empty: the engine's own",
+);
 const PASSWORD = SHORT_TEXT.optional().describe("Password for HTTP Basic authentication");
 /** Seconds since 1970. */
 const TIME = z.int().min(0);
@@ -21,6 +24,7 @@ const EXTERNAL_PLAYLIST = z.object({
   url: z.string(),
   login: z.string(),
   password: z.literal("").describe("Passwords are never told"),
+  user_agent: z.string().describe("Our addition: the name under which it is fetched; empty: the engine's own"),
   update_interval: INTERVAL,
   updated_at: TIME,
   last_update: TIME,
@@ -29,10 +33,11 @@ const EXTERNAL_PLAYLIST = z.object({
 }).meta({ id: "ExternalPlaylist" });
 
 function externalJson(list: ExternalPlaylist): z.input<typeof EXTERNAL_PLAYLIST> {
-  const { updateInterval, updatedAt, lastUpdate, nextUpdate, lastError, ...same } = list;
+  const { userAgent, updateInterval, updatedAt, lastUpdate, nextUpdate, lastError, ...same } = list;
   return {
     ...same,
     password: "",
+    user_agent: userAgent,
     update_interval: updateInterval,
     updated_at: updatedAt,
     last_update: lastUpdate,
@@ -57,6 +62,7 @@ export const EXTERNAL_METHODS: readonly Method[] = [
       update_now: z.boolean().default(true).describe("Fetches it at once, in the background"),
       login: LOGIN,
       password: PASSWORD,
+      user_agent: USER_AGENT,
     }),
     result: ID,
     handle: (params, { parts, mayFetchPrivate }) =>
@@ -68,6 +74,7 @@ export const EXTERNAL_METHODS: readonly Method[] = [
         updateInterval: params.update_interval,
         login: params.login,
         password: params.password,
+        userAgent: params.user_agent,
         allowPrivate: mayFetchPrivate,
       }, params.update_now),
   }),
@@ -97,7 +104,9 @@ export const EXTERNAL_METHODS: readonly Method[] = [
   }),
   defineMethod({
     name: "external_playlist_edit",
-    summary: "Changes an external playlist. An absent login or password stays; an empty login removes both.",
+    summary:
+      "Changes an external playlist. An absent login or password stays, unless url leads to another server; an empty login removes both.",
+    refusesUnknown: true,
     public: false,
     remote: true,
     params: z.object({
@@ -105,12 +114,19 @@ export const EXTERNAL_METHODS: readonly Method[] = [
       category: CATEGORY,
       name: NAME,
       update_interval: INTERVAL,
+      url: z.string().max(8192).optional().describe(
+        "Our addition: where it has moved to; its items stay what they are",
+      ),
       login: LOGIN,
       password: PASSWORD,
+      user_agent: USER_AGENT,
     }),
     result: OK,
-    async handle({ id, update_interval: updateInterval, ...edit }, { parts }) {
-      await parts.lists.editExternal(id, { ...edit, updateInterval });
+    async handle(
+      { id, update_interval: updateInterval, user_agent: userAgent, ...edit },
+      { parts, mayFetchPrivate: allowPrivate },
+    ) {
+      await parts.lists.editExternal(id, { ...edit, updateInterval, userAgent, allowPrivate });
       return "ok" as const;
     },
   }),
