@@ -45,11 +45,11 @@ function flapping(periodMs: number): RawScript {
       link.send(bitfield(9, all));
       let isOpen = false;
       const timer = setInterval(() => {
+        if (link.isClosed) return clearInterval(timer);
         isOpen = !isOpen;
         link.send(isOpen ? UNCHOKE : CHOKE);
         isOpen ? open.add(link) : open.delete(link);
       }, periodMs);
-      setTimeout(() => clearInterval(timer), 10_000).unref();
     },
     request: (link, ...block) => void (open.has(link) && link.block(...block)),
   };

@@ -14,6 +14,7 @@ export interface RawLink {
   /** Sends a block as asked. */
   block(piece: number, offset: number, length: number): void;
   close(): void;
+  readonly isClosed: boolean;
 }
 
 /** What the seed does. */
@@ -83,6 +84,9 @@ export async function rawSeed(torrent: TestTorrent, script: RawScript = {}): Pro
         link.send(head, data.subarray(at, at + length));
       },
       close: () => socket.destroy(),
+      get isClosed() {
+        return socket.destroyed;
+      },
     };
     const handle = (kind: number, body: Uint8Array) => {
       const view = new DataView(body.buffer, body.byteOffset);
