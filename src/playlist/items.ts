@@ -11,6 +11,7 @@ import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import { Categories, type Category } from "./categories.ts";
 import { deleteItems } from "./delete-rows.ts";
+import { editItem, type ItemWords, markEdited } from "./edit.ts";
 import { forgetValidators, STALE_DIGEST } from "./external/validators.ts";
 import { inStatements } from "./entry.ts";
 import { type Icon, iconOf, type IconRequest } from "./icon.ts";
@@ -45,9 +46,8 @@ export interface NewItem {
   readonly useMediaGroups?: boolean;
 }
 
-/** Changes for `update`; absent fields stay. When a whole media group is changed, only the named item gets the title. */
-export interface ItemChanges {
-  readonly title?: string | undefined;
+/** Changes for `update`; absent fields stay. When a whole media group is changed, only the named item gets the words. */
+export interface ItemChanges extends ItemWords {
   readonly poster?: string | undefined;
   readonly tvgLogo?: string | undefined;
   readonly tags?: readonly string[] | undefined;
@@ -167,7 +167,7 @@ export class Playlist {
 
   /** Changes an item. Rejects with `not_found`, or `conflict` for a locked item. */
   async update(id: number, changes: ItemChanges, scope: Scope = {}): Promise<void> {
-    const { title, ...shared } = changes;
+    const { title, category, tvgId, address, ...shared } = changes;
     await this.#change([id], scope, async (trx, ids) => {
       const now = this.#now();
       const set: Updateable<PlaylistItemsTable> = { updated_at: now };
@@ -178,17 +178,7 @@ export class Playlist {
       if (shared.isFavorite !== undefined) set.is_favorite = Number(shared.isFavorite);
       await trx.updateTable("playlist_items").set(set).where("id", "in", among(ids)).execute();
       if (shared.tvgLogo !== undefined) await markEdited(trx, ids, EDITED.logo);
-      if (title === undefined || !ids.includes(id)) return;
-      await markEdited(trx, [id], EDITED.title);
-      const { tvg_id, media_group } = await trx.selectFrom("playlist_items").select(["tvg_id", "media_group"])
-        .where("id", "=", id).executeTakeFirstOrThrow();
-      // Its list may have the id on many channels: then it was none before, too.
-      const tvgId = media_group.startsWith("id:") ? tvg_id : "";
-      await trx.updateTable("playlist_items").set({
-        title,
-        media_group: mediaGroup({ title, tvgId }),
-        search_text: foldText(title),
-      }).where("id", "=", id).execute();
+      if (ids.includes(id)) await editItem(trx, id, { title, category, tvgId, address });
     });
   }
 
@@ -354,11 +344,6 @@ export class Playlist {
 /** The ids as one JSON value: a channel may have more items than a statement can have parameters. */
 function among(ids: readonly number[]) {
   return sql<number>`(SELECT value FROM json_each(${JSON.stringify(ids)}))`;
-}
-
-async function markEdited(trx: Transaction<Schema>, ids: readonly number[], bit: number): Promise<void> {
-  await trx.updateTable("playlist_items").set((eb) => ({ edited: eb("edited", "|", bit) }))
-    .where("id", "in", among(ids)).where("external_playlist_id", ">=", 0).execute();
 }
 
 function notFound(id: number, place: "playlist" | "trash"): MillraceError {

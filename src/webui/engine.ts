@@ -120,6 +120,8 @@ export interface Item {
   readonly id: number;
   readonly title: string;
   readonly display_title: string | null;
+  readonly tvg_id: string;
+  readonly tvg_logo: string;
   readonly category: string | null;
   readonly infohash: string;
   readonly content_id: string | null;

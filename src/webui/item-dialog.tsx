@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "hono/jsx/dom";
 import { type Check, checkText } from "./checks.ts";
 import { call, type Item } from "./engine.ts";
+import { ItemForm } from "./item-form.tsx";
 import { addressOf, type Row, setFlag, titleOf } from "./item-row.tsx";
 import { text, timeText } from "./texts.ts";
 
@@ -10,6 +11,8 @@ import { text, timeText } from "./texts.ts";
 export interface ItemDialogProps {
   readonly row: Row;
   readonly checks: ReadonlyMap<number, Check>;
+  /** Names of the groups there are. */
+  readonly groups: readonly string[];
   /** Begins to look whether these items are alive. */
   readonly check: (ids: readonly number[]) => void;
   /** `changed`: the list is no longer what it was. */
@@ -17,7 +20,7 @@ export interface ItemDialogProps {
 }
 
 /** The dialog; it is shown as long as it exists. */
-export function ItemDialog({ row, checks, check, close }: ItemDialogProps) {
+export function ItemDialog({ row, checks, groups, check, close }: ItemDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const changed = useRef(false);
   const [trouble, setTrouble] = useState("");
@@ -48,12 +51,29 @@ export function ItemDialog({ row, checks, check, close }: ItemDialogProps) {
     const ids = row.items.map(({ id }) => id).join();
     if (await act(call("playlist_delete_items", { ids }))) dialog.current!.close();
   };
+  /** After a change the row is another one: the library reads it again. */
+  const save = async (work: Promise<unknown>) => {
+    if (await act(work)) dialog.current!.close();
+  };
   const title = titleOf(first!);
   return (
     <dialog ref={dialog} class="sheet" aria-label={title}>
       <h2>{title}</h2>
       {row.items.length > 1 ? <p class="note">{text("sources", row.items.length)}</p> : null}
       <ul class="rows">{row.items.map((item) => <Source key={item.id} item={item} check={checks.get(item.id)} />)}</ul>
+      {isLocked ? null : (
+        <details>
+          <summary class="button">{text("edit")}</summary>
+          {row.items.map((item) => (
+            <ItemForm
+              key={item.id}
+              item={item}
+              groups={groups}
+              save={(work) => void save(work)}
+            />
+          ))}
+        </details>
+      )}
       <label class="switch">
         <input
           type="checkbox"

@@ -155,6 +155,7 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
         <ItemDialog
           row={opened}
           checks={checks}
+          groups={categories.map(({ name }) => name)}
           check={(ids) => check({ ids: ids.join() })}
           close={(changed) => {
             setOpened(null);

@@ -52,7 +52,8 @@ export function moveFocusByArrows(): void {
 }
 
 function isSeen(element: HTMLElement): boolean {
-  return element.offsetParent !== null || getComputedStyle(element).position === "fixed";
+  // What is folded away has a parent, too; older browsers cannot tell.
+  return "checkVisibility" in element ? element.checkVisibility() : (element as HTMLElement).offsetParent !== null;
 }
 
 /** Whether the element itself does something with an arrow key. */

@@ -58,6 +58,23 @@ test("playlist_update_item changes only the given fields", async () => {
   });
 });
 
+test("playlist_update_item changes category, guide id, logo and address, and takes only what can be opened", async () => {
+  await withPlaylist(async (call) => {
+    const id = String(await add(call, "one", { category: "old" }));
+    const infohash = "c".repeat(40);
+    const words = { category: "News", tvg_id: "one.example", tvg_logo: "http://x/logo.png" };
+    assertEquals((await call("playlist_update_item", { id, ...words, address: infohash })).result, true);
+    const torrent = await item(call, Number(id));
+    assertEquals([torrent.category, torrent.tvg_id, torrent.tvg_logo], ["News", "one.example", "http://x/logo.png"]);
+    assertEquals((await call("playlist_update_item", { id, address: "http://x/one.m3u8", category: "" })).result, true);
+    const { url, infohash: none, transport_type, category, tvg_id } = await item(call, Number(id));
+    assertEquals([url, none, transport_type, category, tvg_id], ["http://x/one.m3u8", "", "hls", null, "one.example"]);
+    for (const address of ["hello world", "", "/etc/passwd"]) {
+      assertEquals((await call("playlist_update_item", { id, address })).error?.code, 3, address);
+    }
+  });
+});
+
 test("a locked item refuses every change but unlocking, and survives playlist_clear", async () => {
   await withPlaylist(async (call) => {
     const [locked, free] = [String(await add(call, "locked")), String(await add(call, "free"))];

@@ -113,6 +113,34 @@ test("a group is chosen with OK and arrows, and an item's dialog is worked and l
   await until("the heading has the focus", isHeading);
 });
 
+test("an item's title, group, logo, address and guide id are changed in its dialog", async () => {
+  await page.goto(`${served.url}/#/library`);
+  await page.locator(".item", { hasText: "Film 3" }).locator("button:last-of-type").click();
+  await page.click("dialog >> text=Edit");
+  assertEquals(await barriers(page), []);
+  await page.fill("dialog [name=title]", "Evening news");
+  await page.fill("dialog [name=category]", "News");
+  await page.fill("dialog [name=tvg_logo]", "http://127.0.0.1:9/logo.png");
+  await page.fill("dialog [name=address]", "http://127.0.0.1:9/news.m3u8");
+  await page.fill("dialog [name=tvg_id]", "news.example");
+  await shot(page, "item-edit");
+  await page.click("dialog form button");
+  await page.waitForFunction(() => document.querySelector("dialog") === null);
+  const row = page.locator(".item", { hasText: "Evening news" });
+  await row.locator("small", { hasText: "News" }).waitFor();
+  // A logo that does not load falls back to the letter.
+  await row.locator("span.logo").waitFor();
+  assert((await row.locator("a").getAttribute("href"))?.includes("news.m3u8"));
+  await row.locator("button:last-of-type").click();
+  await page.click("dialog >> text=Edit");
+  assertEquals(await page.inputValue("dialog [name=tvg_id]"), "news.example");
+  // What the engine refuses is said in the dialog.
+  await page.fill("dialog [name=address]", "hello world");
+  await page.click("dialog form button");
+  await page.locator("dialog [role=alert]", { hasText: "address" }).waitFor();
+  await page.keyboard.press("Escape");
+});
+
 test("what is opened puts the focus on its heading: the field, a file, and the way back", async () => {
   await page.goto(`${served.url}/#/play`);
   await page.fill("input[name=q]", seeder.magnet);

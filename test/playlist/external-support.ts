@@ -110,6 +110,7 @@ export interface TestItem {
   readonly category: string | null;
   readonly subcategory: string;
   readonly tags: readonly string[];
+  readonly tvg_id: string;
   readonly tvg_logo: string;
   readonly is_live: number;
   readonly hash: string;

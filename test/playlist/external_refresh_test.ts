@@ -1,9 +1,10 @@
 /** The effects of a refresh of an external playlist on its items. */
 import { test } from "node:test";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { applyEntries, markVanished } from "../../src/playlist/external/apply.ts";
 import { match } from "../../src/playlist/external/match.ts";
 import { clearStage, stage } from "../../src/playlist/external/stage.ts";
+import { exportM3u } from "../../src/playlist/export.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { until } from "../support/until.ts";
 import { fails, listOf, useListServer, withLists } from "./external-support.ts";
@@ -55,6 +56,31 @@ test("a refresh adds new items, updates changed ones, and keeps the user's edits
     assertEquals([name!.id, name!.url], [at("Name"), "http://h/name?token=2"]);
     assertEquals([lock!.id, lock!.locked], [at("Lock"), true]);
     assertEquals([plain!.id, plain!.category], [at("Plain"), "H"]);
+  });
+});
+
+test("a refresh keeps the category, guide id and address that the user gave an item, and so does the exported list", async () => {
+  await withLists(new FakeClock(), async ({ lists, playlist, items, store }) => {
+    const text = listOf(["One", "http://h/one", ' tvg-id="1" group-title="G"'], ["Two", "http://h/two"]);
+    server.behaviour.text = text;
+    const list = await add(lists);
+    const { id } = (await items()).get("One")!;
+    await playlist.update(id, { category: "Mine", tvgId: "one.example", address: "http://mine/one.mp4" });
+    const exported = async () => {
+      let all = "";
+      const request = { playbackBase: "http://e/engine", output: "getstream", logoUrl: () => "" } as const;
+      for await (const part of exportM3u(store, request)) all += part;
+      return all;
+    };
+    const written = /tvg-id="one\.example" group-title="Mine".*,One\nhttp:\/\/mine\/one\.mp4/;
+    assertMatch(await exported(), written);
+    server.behaviour.text = `${text}#EXTINF:-1,Three\nhttp://h/three\n`;
+    await lists.updateExternal(list);
+    const all = await items();
+    const one = all.get("One")!;
+    assertEquals([one.id, one.category, one.tvg_id, one.url], [id, "Mine", "one.example", "http://mine/one.mp4"]);
+    assertEquals(all.size, 3);
+    assertMatch(await exported(), written);
   });
 });
 

@@ -9,6 +9,7 @@ import { abortError, MillraceError } from "../../errors.ts";
 import { BATCH_ENTRIES, type EntryFields, STATEMENT_ENTRIES } from "../entry.ts";
 import { ENTRY_COLUMNS, insertRows } from "../item-rows.ts";
 import type { PlaylistItem } from "../items.ts";
+import { editedColumns } from "../edit.ts";
 import { EDITED } from "../overlay.ts";
 import type { SharedIds } from "../shared-ids.ts";
 
@@ -175,13 +176,16 @@ async function applyPart(
 function merge(item: PlaylistItem, fields: EntryFields, ids: SharedIds): EntryFields & FirstHashes {
   const isRenamed = (item.edited & EDITED.title) !== 0;
   const title = isRenamed ? item.title : fields.title;
+  const kept = editedColumns(item, fields.imported);
+  const tvg_id = kept.tvg_id ?? fields.tvg_id;
   return {
     ...fields,
     ...firstHashes(item, fields),
     ...(item.hash === fields.hash ? found(item, fields) : {}),
+    ...kept as Partial<EntryFields>,
     title,
     search_text: isRenamed ? foldText(title) : fields.search_text,
-    media_group: isRenamed ? ids.mediaGroupOf({ title, tvg_id: fields.tvg_id }) : fields.media_group,
+    media_group: isRenamed || kept.tvg_id !== undefined ? ids.mediaGroupOf({ title, tvg_id }) : fields.media_group,
     tvg_logo: (item.edited & EDITED.logo) !== 0 ? item.tvg_logo : fields.tvg_logo,
   };
 }

@@ -1,6 +1,7 @@
 /** "Playlist" of section 4.4: items, flags, trash. */
 import * as z from "zod";
 import type { ItemFlag } from "../../../playlist/items.ts";
+import { locateItem } from "../../../playlist/locate.ts";
 import { jsonStream } from "../json-stream.ts";
 import { type ApiCall, defineMethod, type Handled, type Method } from "../method.ts";
 import { Noted } from "../noted.ts";
@@ -15,6 +16,12 @@ const MAX_IDS = 10_000;
 const IDS = z.array(ITEM_ID).min(1).max(MAX_IDS).describe("Numbers of the items");
 /** Items without an owner belong to everybody, so a final deletion by one owner must spare them. */
 const THEIRS = SHORT_TEXT.optional().describe("Deletes only items of this owner, not those that belong to everybody");
+/** Whether a player could open it: headers for the player may follow a `|`. */
+function isAddress(text: string): boolean {
+  const { url } = locateItem(text);
+  return url === null || URL.canParse(url.split("|", 1)[0]!);
+}
+
 const GROUPS = z.boolean().optional().describe("Acts on all items of the same channel");
 const TRUE = z.literal(true);
 
@@ -60,11 +67,16 @@ export const PLAYLIST_METHODS: readonly Method[] = [
   ),
   playlistMethod(
     "playlist_update_item",
-    "Changes an item. When a whole media group is changed, only the named item gets the title.",
+    "Changes an item. When a whole media group is changed, only the named item gets title, category, tvg_id and address.",
     z.object({
       id: ITEM_ID,
       logo_file: LOGO_FILE.optional(),
       title: SHORT_TEXT.min(1).optional().describe("New title"),
+      category: SHORT_TEXT.optional().describe("New category; empty: none"),
+      tvg_id: SHORT_TEXT.optional().describe("Id in programme guides; empty: none"),
+      tvg_logo: PICTURE.optional(),
+      address: z.string().max(8192).refine(isAddress, "an address, a magnet link or an id is expected").optional()
+        .describe("What it plays from now on: an address, a magnet link or an id"),
       poster: PICTURE.optional(),
       auto_search: z.boolean().optional().describe("Whether its content is searched for"),
       is_favorite: z.boolean().optional().describe("Whether it is a favourite"),
@@ -75,8 +87,11 @@ export const PLAYLIST_METHODS: readonly Method[] = [
     async (params, { parts }) => {
       await parts.playlist.update(params.id, {
         title: params.title,
+        category: params.category,
+        tvgId: params.tvg_id,
+        address: params.address,
         poster: params.poster,
-        tvgLogo: params.logo_file === undefined ? undefined : await readLogo(params.logo_file),
+        tvgLogo: params.logo_file === undefined ? params.tvg_logo : await readLogo(params.logo_file),
         tags: params.tags,
         autoSearch: params.auto_search,
         isFavorite: params.is_favorite,
