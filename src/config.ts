@@ -144,6 +144,12 @@ const OPTIONS = {
     [],
     "Key of another engine that may play its streams here without a question to the user; repeatable",
   ),
+  cushion: option(
+    "cushion",
+    value.cushion,
+    "auto",
+    "How much of a film is waited for once its peers have proved slower than it: auto, so much that the rest plays without a stop, off, or a time of the film",
+  ),
   transcodeAudio: option(
     "transcode-audio",
     value.choice("auto", "never", "always"),

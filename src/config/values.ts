@@ -255,6 +255,18 @@ export const duration: ValueKind<number> = kind(
   (value) => inUnits(value, ["h", "m", "s", "ms"], TIME_UNITS),
 );
 
+/** Seconds of a film in the forms of `duration`, 1 s to 2 h, or a word. */
+export const cushion: ValueKind<"auto" | "off" | number> = kind(
+  "auto|off|TIME",
+  "auto, off or a time from 1s to 2h",
+  (text) => {
+    const word = text.toLowerCase();
+    if (word === "auto" || word === "off") return word;
+    const ms = withUnit(text, TIME_UNITS);
+    return ms !== undefined && ms >= 1000 && ms <= 7_200_000 ? ms / 1000 : undefined;
+  },
+);
+
 /** Milliseconds, in the forms of `duration`, from `min` to `max`. */
 export function durationBetween(min: number, max: number): ValueKind<number> {
   return kind(

@@ -5,6 +5,7 @@ import type { AccessPolicy } from "../http/address.ts";
 import type { Front } from "../http/context.ts";
 import type { Broadcast, BroadcastOptions, LiveMembership, Relay } from "../live/broadcast/broadcast-types.ts";
 import type { RequestInfo, SocketAddress } from "../ports.ts";
+import type { CushionChoice } from "../playback/cushion.ts";
 import type { SwarmManager } from "../swarm/types.ts";
 
 /** How an engine is set up. Every field is optional; the defaults suit an embedder without a disk. */
@@ -51,6 +52,11 @@ export interface EngineOptions {
    * `cache` "disk" data older than 90 s is on disk, at most `cacheLimitBytes` per broadcast. Default 60 000.
    */
   readonly liveWindowMs?: number;
+  /**
+   * How much of a film a player waits for after two stops, when the peers are slower than the film: "auto": so much that
+   * the rest plays without a stop; "off"; or seconds of the film. Default "auto".
+   */
+  readonly cushion?: CushionChoice;
   /**
    * Which sound is converted when a request does not say: "auto": if the file would otherwise be silent; "always": all
    * that MPEG TS cannot carry. Default "auto".

@@ -34,6 +34,7 @@ export async function openSessions(
     liveWindow: await createWindowMaker(ports, options),
     resolver,
     startTimeoutMs,
+    cushion: { choice: options.cushion ?? "auto" },
     audioEncoder: new FfmpegEncoder(processes, clock),
     foreignReader: new ForeignPrograms(processes, ports.http, clock),
     audioTarget: options.audioTarget ?? "aac",

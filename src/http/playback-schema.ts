@@ -45,6 +45,18 @@ const INTEGERS = z.preprocess((text: string, ctx) => {
 const TIME = z.string().meta({ pattern: "^([0-9]+:){0,2}[0-9]+([.][0-9]+)?$" })
   .transform((text, ctx) => orFault(secondsOf(text), ctx, TIME_EXPECTED));
 
+/** Most seconds of a film that are waited for: more is a download. */
+const MAX_CUSHION_S = 7200;
+
+/** `auto`, `off`, or seconds of the film, 1 to 7200. */
+export const CUSHION = z.string().meta({ pattern: "^(auto|off|[0-9]+)$" }).transform((text, ctx) => {
+  const word = text.trim().toLowerCase();
+  if (word === "auto" || word === "off") return word;
+  const seconds = integerOf(text);
+  const isFit = seconds !== null && seconds >= 1 && seconds <= MAX_CUSHION_S;
+  return orFault(isFit ? seconds : null, ctx, `auto, off or 1 to ${MAX_CUSHION_S} seconds are expected`);
+});
+
 /** A parameter, which may be left out. */
 const has = <T extends z.ZodType>(type: T, description: string) => type.optional().describe(description);
 /** A parameter that is accepted and checked, but has no effect, and why. */
@@ -110,6 +122,10 @@ export const PLAYBACK = z.object({
     TIME,
     "Where playing begins: seconds (90.5) or a time (1:02:03) in a file; Unix seconds of a broadcast, as far as its window reaches",
   ),
+  cushion: has(
+    CUSHION,
+    "How much is waited for once the peers have proved slower than the film: auto, so much that the rest plays without a stop; off; or seconds of the film. Without it --cushion decides",
+  ),
   quality: lacks(INTEGER, "a stream has one quality"),
   stream_id: lacks(INTEGER, "a stream has one variant"),
   provider: lacks(TEXT, NO_VENDOR),
@@ -144,12 +160,18 @@ export const LISTS: ReadonlySet<string> = new Set(
   ["playlist_selected_indexes", "next_file_indexes"] satisfies (keyof PlaybackParams)[],
 );
 
+/** Parameters whose values have a form of their own. */
+const SPECIAL_KINDS: Readonly<Partial<Record<string, string>>> = {
+  start_from: "time",
+  cushion: "word or seconds",
+};
+
 /** Markdown for the page of the API: each parameter, the kind of its values and what it does. */
 export function playbackMarkdown(): string {
   const { properties } = z.toJSONSchema(PLAYBACK, { io: "input" });
   const rows = Object.entries(properties ?? {}).map(([name, field]) => {
     const { type, enum: words, description, deprecated } = field as z.core.JSONSchema.BaseSchema;
-    const kind = name === "start_from" ? "time" : type === "array" ? "integers" : words?.join(" or ") ?? type;
+    const kind = SPECIAL_KINDS[name] ?? (type === "array" ? "integers" : words?.join(" or ") ?? type);
     return `| \`${name}\` | ${kind} | ${description}${deprecated ? " (deprecated)" : ""} |`;
   });
   return ["| parameter | value | |", "| --- | --- | --- |", ...rows].join("\n");

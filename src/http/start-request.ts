@@ -43,6 +43,7 @@ export function startRequest(
     stopNotifications: params.use_stop_notifications ?? false,
     forceRestart: params.force_session_restart === true && !isTrial,
     singleReader: wantsSingleReader(params),
+    cushion: params.cushion ?? null,
     withoutPeers: params.disable_p2p ?? false,
     selectedIndexes: params.playlist_selected_indexes ?? null,
     nextIndexes: params.next_file_indexes ?? null,

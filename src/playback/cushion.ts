@@ -13,6 +13,11 @@ import { PlayClock } from "./play-clock.ts";
 /** `auto`: so much that the rest plays without a stop. A number: this many seconds of the film. `off`: never. */
 export type CushionChoice = "auto" | "off" | number;
 
+/** The choice for sessions that make none of their own; it may change at any time. */
+export interface CushionSetting {
+  choice: CushionChoice;
+}
+
 /** Stops after which the player is held up. */
 const STOPS = 2;
 /** The download rate is the mean of so many looks, one per second, or of the newest ones where that is less: it may have dropped. */
@@ -43,6 +48,7 @@ export interface CushionedFilm {
   readonly clock: Clock;
   /** Mean, bytes per second; null while it is unknown: then there is no cushion. */
   bytesPerSecond(): number | null;
+  readonly setting: CushionSetting;
   /** Whether players show nothing of a body before they have all of it, as those of HLS. */
   readonly isInSegments: boolean;
   /** Memory of the chunks that pass. */
@@ -70,7 +76,8 @@ export class Cushion {
   readonly #film: CushionedFilm;
   readonly #rates: number[] = [];
   readonly #waiting = new Set<() => void>();
-  #choice: CushionChoice = "auto";
+  /** null: the setting. */
+  choice: CushionChoice | null = null;
   #clock: PlayClock;
   /** The farthest read since the last seek, byte of the file. */
   #at: number | null = null;
@@ -97,11 +104,6 @@ export class Cushion {
   /** null: the player is not held up. */
   get filling(): Filling | null {
     return this.#filling;
-  }
-
-  set choice(choice: CushionChoice) {
-    this.#choice = choice;
-    if (choice === "off") this.#letGo();
   }
 
   /** Lets the player go on with what is here, and leaves it alone until it seeks. */
@@ -194,9 +196,9 @@ export class Cushion {
   }
 
   #maybeHold(at: number, bytesPerSecond: number, nowMs: number): void {
-    if (this.#choice === "off" || this.#isSkipped || this.#isClosed) return;
+    if (this.#chosen === "off" || this.#isSkipped || this.#isClosed) return;
     if (this.#clock.stops < STOPS && !this.#hasHeld) return;
-    if (this.#rate > FAST_RATIO * bytesPerSecond && this.#choice === "auto") return;
+    if (this.#rate > FAST_RATIO * bytesPerSecond && this.#chosen === "auto") return;
     this.#hasHeld = true;
     this.#filledSinceMs = nowMs;
     this.#reader ??= this.#openReader(bytesPerSecond);
@@ -210,7 +212,7 @@ export class Cushion {
     const restBytes = this.#film.file.sizeBytes - at;
     const share = Math.min(1, SAFE_SHARE * rate / bytesPerSecond);
     const wholeBytes = Math.min(restBytes, restBytes * (1 - share) + MARGIN_S * bytesPerSecond);
-    const chosenS = typeof this.#choice === "number" ? this.#choice : null;
+    const chosenS = typeof this.#chosen === "number" ? this.#chosen : null;
     const wanted = Math.min(restBytes, chosenS === null ? wholeBytes : chosenS * bytesPerSecond);
     const reachable = this.#reader?.setReadAhead(Math.ceil(wanted)) ?? 0;
     const here = this.#hereBytes(at, Math.min(wanted, reachable));
@@ -218,7 +220,7 @@ export class Cushion {
     const inTime = here + rate * Math.max(0, untilMs - nowMs) / 1000;
     const neededBytes = Math.min(wanted, reachable, inTime);
     // A swarm that brings nothing is not waited for: what is here plays, and then stops as it always did.
-    if (here >= neededBytes || this.#isSilent || this.#reader === null) return this.#letGo();
+    if (this.#chosen === "off" || here >= neededBytes || this.#isSilent || this.#reader === null) return this.#letGo();
     this.#aim(this.#reader, at);
     this.#filling = {
       progress: Math.floor(100 * here / neededBytes),
@@ -237,6 +239,10 @@ export class Cushion {
       place = here > 0 ? place + here : reader.pieceEnd(place);
     }
     return bytes;
+  }
+
+  get #chosen(): CushionChoice {
+    return this.choice ?? this.#film.setting.choice;
   }
 
   get #rate(): number {

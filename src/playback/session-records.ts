@@ -43,7 +43,8 @@ export interface SessionRecord {
   readonly useApiStop: boolean;
   readonly stopNotifications: boolean;
   readonly singleReader: boolean;
-  readonly cushion: CushionChoice;
+  /** null: the setting. */
+  readonly cushion: CushionChoice | null;
   readonly withoutPeers: boolean;
   readonly nextIndexes: readonly number[];
   /** The magnet it was started with, for the peers that it names; null: another selector. */
@@ -232,7 +233,7 @@ const RECORD = z.object({
   stopNotifications: z.boolean(),
   singleReader: z.boolean(),
   // Files of older versions lack these.
-  cushion: z.union([z.enum(["auto", "off"]), z.number().positive()]).default("auto"),
+  cushion: z.union([z.enum(["auto", "off"]), z.number().positive()]).nullable().default(null),
   withoutPeers: z.boolean().default(false),
   nextIndexes: z.array(z.int()),
   magnet: z.string().nullable(),

@@ -11,7 +11,7 @@ import type { HlsPlan, HlsSegment, Presentation, TsLayout } from "../media/types
 import type { Lease } from "../swarm/leases.ts";
 import type { StallReason, Swarm, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../metainfo/types.ts";
-import { Cushion, type CushionChoice } from "./cushion.ts";
+import { Cushion, type CushionChoice, type CushionSetting } from "./cushion.ts";
 import { fetchEnd, HeadFetch, type PlayedFile } from "./fetch-ahead.ts";
 import { fetchIndexTail, indexComesFirst } from "./index-tail.ts";
 import { fetchBeginning } from "./next-file.ts";
@@ -47,6 +47,8 @@ export interface SessionParts extends SessionBaseParts {
   readonly media: OpenedFile | ((signal: AbortSignal) => Promise<OpenedFile>) | null;
   /** Which audio is converted to AAC; null: none. */
   readonly transcode: AudioTranscoding | null;
+  /** How the player is held up when the swarm is slower than the film, unless a start says. */
+  readonly cushion: CushionSetting;
   /** No peer is asked for it. Default false. */
   readonly withoutPeers?: boolean;
   /** The file that the player continues with; null: not known. */
@@ -105,6 +107,7 @@ export class PlaybackSession extends Session {
       ...this.#played,
       clock: this.clock,
       buffers: parts.shared.buffers,
+      setting: parts.cushion,
       isInSegments: parts.identity.output === "hls",
       bytesPerSecond: () => this.presentation?.bytesPerSecond ?? null,
     });
@@ -121,9 +124,9 @@ export class PlaybackSession extends Session {
   }
 
   /** Takes over what the newest start says of reading. */
-  follow(request: { readonly singleReader?: boolean; readonly cushion?: CushionChoice }): void {
+  follow(request: { readonly singleReader?: boolean; readonly cushion?: CushionChoice | null }): void {
     this.singleReader = request.singleReader ?? false;
-    this.cushion.choice = request.cushion ?? "auto";
+    this.cushion.choice = request.cushion ?? null;
   }
 
   get swarm(): Swarm {

@@ -6,6 +6,7 @@ import type { AudioEncoder, AudioTarget } from "../media/transcode/types.ts";
 import type { Clock, Logger } from "../ports.ts";
 import type { SwarmManager } from "../swarm/types.ts";
 import type { AnyMetainfo } from "../metainfo/live.ts";
+import type { CushionSetting } from "./cushion.ts";
 import type { LiveWindowMaker } from "./live/live-streams.ts";
 import type { SessionObserver } from "./session-base.ts";
 import type { SessionRecords } from "./session-records.ts";
@@ -20,6 +21,8 @@ export interface SessionsParts {
   readonly liveWindow: LiveWindowMaker;
   readonly resolver: Resolver;
   readonly startTimeoutMs: number;
+  /** How players are held up when the swarm is slower than the film, unless a start says. */
+  readonly cushion: CushionSetting;
   /** Converts sound to AAC; null: sound is not converted. */
   readonly audioEncoder: AudioEncoder | null;
   /** Reads containers that we have no reader for; null: they are refused. */

@@ -248,6 +248,7 @@ export class Sessions {
         file,
         isDefaultFile: isDefaultFile(metainfo, file.index),
         media,
+        cushion: this.#parts.cushion,
         transcode: request.transcode,
         withoutPeers: request.withoutPeers ?? false,
         nextFile: nextFile(metainfo, file, request.nextIndexes ?? []),

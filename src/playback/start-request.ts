@@ -36,8 +36,8 @@ export interface StartRequest {
   readonly forceRestart: boolean;
   /** Each new read of a file session ends the ones before. Default: any number read at once. */
   readonly singleReader?: boolean;
-  /** How much is here ahead of a player that the swarm is too slow for, once it has stopped twice. Default `auto`. */
-  readonly cushion?: CushionChoice;
+  /** How much is here ahead of a player that the swarm is too slow for, once it has stopped twice. Null or absent: the setting. */
+  readonly cushion?: CushionChoice | null;
   /** No peer is asked or served: all data comes from web seeds. Default false. */
   readonly withoutPeers?: boolean;
   /** Files from which the default one is chosen; null or absent: all. */
@@ -96,7 +96,7 @@ export function recordOf(
     useApiStop: request.useApiStop,
     stopNotifications: request.stopNotifications,
     singleReader: request.singleReader ?? false,
-    cushion: request.cushion ?? "auto",
+    cushion: request.cushion ?? null,
     withoutPeers: request.withoutPeers ?? false,
     nextIndexes: request.nextIndexes ?? [],
     magnet: selector.kind === "magnet" ? selector.magnet : null,

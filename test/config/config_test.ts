@@ -1,5 +1,5 @@
 import { test } from "node:test";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { configPath, helpText, misspeltVariables, optionsTable, parseConfig } from "../../src/config.ts";
 import { MillraceError } from "../../src/errors.ts";
 
@@ -129,6 +129,10 @@ test("parseConfig() reads sizes, rates and times with their units", () => {
   for (const [text, ms] of [["45", 45_000], ["250ms", 250], ["2m", 120_000], ["1h", 3_600_000]] as const) {
     assertEquals(parse(["--start-timeout", text]).startTimeoutMs, ms, text);
   }
+  for (const [text, cushion] of [["auto", "auto"], ["Off", "off"], ["90", 90], ["2m", 120]] as const) {
+    assertEquals(parse(["--cushion", text]).cushion, cushion, text);
+  }
+  for (const text of ["0", "500ms", "3h", "on"]) assertThrows(() => parse(["--cushion", text]), MillraceError, "2h");
 });
 
 test("parseConfig() returns help and version even when other arguments are wrong", () => {

@@ -116,6 +116,9 @@ test("parsePlaybackParams() reads values in every accepted spelling", () => {
     ["next_file_indexes=,", []],
     ["next_file_indexes=&next_file_indexes=5", [5]],
     ["start_from=75:30", 4530],
+    ["cushion=auto", "auto"],
+    ["cushion=OFF", "off"],
+    ["cushion=90", 90],
     ["start_from=9999:59:59", 35_999_999],
     ["pid=a&pid=b", "a"],
     ["pid=a%00b", "a\0b"],
@@ -136,6 +139,9 @@ test("parsePlaybackParams() says what is expected in the place of a value that i
     ["next_file_indexes=1,a", "next_file_indexes: an integer is expected"],
     ["format=JSON", "format: redirect or json is expected"],
     ["start_from=1:75:00", "start_from: seconds (90.5) or a time (1:02:03) are expected"],
+    ["cushion=0", "cushion: auto, off or 1 to 7200 seconds are expected"],
+    ["cushion=7201", "cushion: auto, off or 1 to 7200 seconds are expected"],
+    ["cushion=on", "cushion: auto, off or 1 to 7200 seconds are expected"],
     ["hlc=2", "hlc: 0 or 1 is expected"],
     ["mode=" + "x".repeat(16_385), "mode: at most 16384 characters"],
     ["_idx=" + " ".repeat(16_384) + "1", "_idx: at most 16384 characters"],
@@ -153,7 +159,10 @@ test("PLAYBACK describes every parameter, and gives the reason where one has no 
   for (const row of playbackMarkdown().split("\n").slice(2)) {
     const [, name, kind, description] = /^\| `(\w+)` \| ([\w ]+) \| (.{10,}) \|$/.exec(row)!;
     assertEquals(Object.hasOwn(PLAYBACK.shape, name!), true, name);
-    assert(["string", "integer", "integers", "boolean", "time", "redirect or json"].includes(kind!), row);
+    assert(
+      ["string", "integer", "integers", "boolean", "time", "redirect or json", "word or seconds"].includes(kind!),
+      row,
+    );
     if (/^Has no effect: .{10,}/.test(description!)) idle.push(name!);
   }
   assertEquals(idle.filter((name) => !names.has(name)), []);

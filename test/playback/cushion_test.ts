@@ -1,6 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
 import { tsBody } from "../../src/playback/output.ts";
+import type { CushionSetting } from "../../src/playback/cushion.ts";
 import type { PlaybackSession } from "../../src/playback/session.ts";
 import type { StartRequest } from "../../src/playback/start-request.ts";
 import { statOf } from "../../src/playback/stat.ts";
@@ -19,14 +20,15 @@ async function setUp(ratio: number, request: Partial<StartRequest> = {}) {
   const clock = new FakeClock();
   // The start, which a slow swarm would make last, is not what is looked at.
   const swarm = new SlowSwarm("film.ts", FILM, 10 * FILM_RATE, clock);
-  const sessions = makeSessions(clock, new FakeSwarms(swarm));
+  const setting: CushionSetting = { choice: "auto" };
+  const sessions = makeSessions(clock, new FakeSwarms(swarm), { cushion: setting });
   const starting = sessions.start(startRequest(swarm.infohashHex, { output: "ts", ...request }));
   let isOver = false;
   starting.finally(() => isOver = true).catch(() => {});
   const nobody = new Screen(FILM_S, 0);
   while (!isOver) await nobody.watch(clock, 0.5);
   swarm.bytesPerSecond = ratio * FILM_RATE;
-  return { clock, swarm, session: await starting as PlaybackSession };
+  return { clock, swarm, setting, session: await starting as PlaybackSession };
 }
 
 /** As `setUp`, watched by a player with five seconds ahead until it is held up. */
@@ -156,6 +158,15 @@ test("Cushion of a chosen length waits for this many seconds of the film", async
   assert(Math.abs(session.cushion.filling!.playS! - 15) <= 2, `${session.cushion.filling!.playS} s`);
   await screen.watch(clock, 18);
   assertEquals(session.cushion.filling, null);
+});
+
+test("Cushion follows the setting while it is filled, unless the start chose otherwise", async () => {
+  const { clock, setting, session, screen } = await setUpHeld(1 / 2);
+  setting.choice = "off";
+  await screen.watch(clock, 1);
+  assertEquals(session.cushion.filling, null);
+  session.follow({ cushion: "auto" });
+  while (session.cushion.filling === null) await screen.watch(clock, 1);
 });
 
 test("Cushion does not wait for a swarm that brings nothing any more", async () => {

@@ -27,7 +27,7 @@ function record(n: number, more: Partial<SessionRecord> = {}): SessionRecord {
     useApiStop: false,
     stopNotifications: false,
     singleReader: false,
-    cushion: "auto",
+    cushion: null,
     withoutPeers: false,
     nextIndexes: [],
     magnet: null,

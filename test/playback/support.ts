@@ -217,6 +217,7 @@ export function makeSessions(clock: Clock, swarms: SwarmManager, more: Partial<S
     startTimeoutMs: 20_000,
     audioEncoder: null,
     foreignReader: null,
+    cushion: { choice: "auto" },
     audioTarget: "aac",
     onMetadata: () => {},
     ...more,
