@@ -1,11 +1,16 @@
 /** The history of the tables, forward only. A released migration is never changed. */
 import { type Kysely, sql, type Transaction } from "kysely";
+import { nextTurn } from "../bytes/turn.ts";
 import { MillraceError } from "../errors.ts";
 import { foldText, mediaGroup } from "./names.ts";
 import type { Schema } from "./schema.ts";
+import { makeWellFormed } from "./well-formed.ts";
 
 /** A statement, or a function for what one statement cannot do. */
 type Step = string | ((trx: Transaction<Schema>) => Promise<void>);
+
+/** Its work is done before any other step: `migrate` mends the texts of earlier versions, which those would read. */
+const MENDED: readonly Step[] = [];
 
 /** Migration i upgrades version i to version i + 1. */
 export const MIGRATIONS: readonly (readonly Step[])[] = [
@@ -163,7 +168,11 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
   // More letters are folded, and numbers, groups and radio stations are read from lists in more ways.
   [renameItems, "UPDATE external_playlists SET etag = '', last_modified = '', digest = ''"],
   ["ALTER TABLE external_playlists ADD COLUMN user_agent TEXT NOT NULL DEFAULT ''"],
+  MENDED,
 ];
+
+/** From this version on texts are well-formed. */
+const WELL_FORMED = MIGRATIONS.indexOf(MENDED) + 1;
 
 /** Version of a database that another program made. */
 const NO_VERSION = -1;
@@ -183,11 +192,14 @@ export async function migrate(db: Kysely<Schema>, target: number = MIGRATIONS.le
     const version = await currentVersion(trx);
     requireUsable(version);
     if (version === 0) await sql`CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)`.execute(trx);
+    if (version > 0 && version < WELL_FORMED && target >= WELL_FORMED) await makeWellFormed(trx);
     for (const steps of MIGRATIONS.slice(version, target)) {
       for (const step of steps) {
         if (typeof step === "string") await sql.raw(step).execute(trx);
         else await step(trx);
       }
+      // On a local file all of it completes at once: a new database would keep sockets waiting for a tenth of a second.
+      await nextTurn();
     }
     await trx.deleteFrom("schema_version").execute();
     await trx.insertInto("schema_version").values({ version: Math.max(version, target) }).execute();

@@ -1,0 +1,48 @@
+/** Texts that earlier releases kept as they came. */
+import { test } from "node:test";
+import { assertEquals } from "@std/assert";
+import { createClient } from "@libsql/client";
+import { Kysely, sql } from "kysely";
+import { libsqlDialect } from "../../src/database/dialect.ts";
+import { migrate, MIGRATIONS } from "../../src/database/migrations.ts";
+import type { Schema } from "../../src/database/schema.ts";
+import { wellFormed } from "../../src/database/well-formed.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+
+test("wellFormed() puts one U+FFFD in place of each half of a letter, and leaves all other texts alone", () => {
+  const bytes = (...parts: (string | number[])[]) =>
+    new Uint8Array(parts.flatMap((part) => typeof part === "string" ? [...new TextEncoder().encode(part)] : part));
+  const half = [0xed, 0xa0, 0xbd];
+  assertEquals(wellFormed(bytes("News ", half)), "News \ufffd");
+  assertEquals(wellFormed(bytes(half, half, "한국 📺", half)), "\ufffd\ufffd한국 📺\ufffd");
+  assertEquals(wellFormed(bytes('{"title":"News \\ud83d"}')), '{"title":"News \\ufffd"}');
+  for (const text of ["", "한국 방송", "📺", '{"title":"\\ud83d\\udcfa"}', "\ufffd"]) {
+    assertEquals(wellFormed(bytes(text)), null, text);
+  }
+});
+
+test("migrate() mends the texts that earlier versions kept, page by page, before a step reads them", async () => {
+  for (const from of [2, 4, MIGRATIONS.length - 1]) {
+    const db = new Kysely<Schema>({ dialect: libsqlDialect(createClient({ url: ":memory:" }), new FakeClock()) });
+    await migrate(db, from);
+    for (let id = 1; id <= 601; id++) {
+      // Not as a parameter: the dialect mends those.
+      const tags = id % 300 === 1 ? '["News \\ud83d"]' : '["한국 \\ud83d\\udcfa"]';
+      await sql`INSERT INTO playlist_items (owner, title, description, poster, subcategory, tags, tvg_id, tvg_name, tvg_logo,
+        infohash, content_type, transport_type, is_live, is_favorite, is_multi_vod, is_multi_tfile, is_wrapped_url, locked,
+        auto_search, enabled, is_deleted, external_playlist_id, media_group, hash, hash_v2, created_at, updated_at)
+        VALUES ('', '한국', '', '', '', ${
+        sql.raw(`'${tags}'`)
+      }, '', '', '', '', 'unknown', 'bt', -1, 0, 0, 0, 0, 0, 0, 1, 0,
+          -1, 'g', 'h', 'h2', 5, 6)`.execute(db);
+    }
+    await migrate(db);
+    const items = await db.selectFrom("playlist_items").select(["id", "title", "tags"]).orderBy("id").execute();
+    assertEquals(items.length, 601);
+    assertEquals(new Set(items.map(({ title }) => title)), new Set(["한국"]));
+    const mended = items.filter(({ tags }) => tags === '["News \\ufffd"]').map(({ id }) => id);
+    assertEquals(mended, [1, 301, 601], `from version ${from}`);
+    assertEquals(items[1]!.tags, '["한국 \\ud83d\\udcfa"]');
+    await db.destroy();
+  }
+});
