@@ -18,6 +18,8 @@ export interface FaultCounts {
   readonly beyondEnd: number;
   /** Frames of silence in place of sound that could not be decoded. */
   readonly silenced: number;
+  /** Runs without a picture, or without sound where there are no pictures, though the index gives them a length. */
+  readonly empty: number;
 }
 
 /** What a muxer has seen in one slot. */
@@ -51,7 +53,15 @@ const FREE_PER_MILLE = 2;
 const FREE_LATE_PER_MILLE = 100;
 
 /** No fault. */
-export const NO_FAULTS: FaultCounts = { dropped: 0, repeated: 0, ranBack: 0, late: 0, beyondEnd: 0, silenced: 0 };
+export const NO_FAULTS: FaultCounts = {
+  dropped: 0,
+  repeated: 0,
+  ranBack: 0,
+  late: 0,
+  beyondEnd: 0,
+  silenced: 0,
+  empty: 0,
+};
 
 /**
  * Adds up the faults of all readings of one layout. Slots are read many times and in any order, and are the same each
@@ -84,6 +94,7 @@ export class FaultLedger {
       sum.late += tally.late;
       sum.beyondEnd += tally.beyondEnd;
       sum.silenced += tally.silenced;
+      sum.empty += tally.empty;
       const before = this.#slots.get(slot - 1);
       if (before !== undefined) sum.repeated += repeatedUnits(before, tally);
     }
@@ -116,6 +127,7 @@ const TEXTS: Readonly<Record<keyof FaultCounts, string>> = {
   ranBack: "had times that run back",
   late: "came late",
   beyondEnd: "were after the end",
+  empty: "were looked for where nothing is",
   silenced: "are silence, because ffmpeg could not decode the sound",
 };
 

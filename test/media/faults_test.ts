@@ -68,7 +68,7 @@ async function playedFaults(index: MediaIndex) {
   return faults!;
 }
 
-const SOUND = { dropped: 0, repeated: 0, ranBack: 0, late: 0, beyondEnd: 0, silenced: 0 };
+const SOUND = { dropped: 0, repeated: 0, ranBack: 0, late: 0, beyondEnd: 0, silenced: 0, empty: 0 };
 
 test("StreamedMuxer counts nothing when a file is as its index says", async () => {
   const faults = await playedFaults(indexOf([from90k(0, 100), from90k(100 * FRAME_90K, 100)]));
@@ -99,6 +99,12 @@ test("StreamedMuxer counts access units when they are after the end of the file"
   // The last run ends at 4.8 s, and two seconds are spared.
   const faults = await playedFaults(indexOf([from90k(0, 100), from90k(100 * FRAME_90K, 190)]));
   assertEquals(faults.counts.beyondEnd, 190 - 100 - Math.floor(180_000 / FRAME_90K) - 1);
+});
+
+test("StreamedMuxer counts runs without anything when the index is longer than the media", async () => {
+  const faults = await playedFaults(indexOf([from90k(0, 100), ...new Array(20).fill([])]));
+  assertEquals(faults.counts.empty, 20);
+  assertEquals(faults.warning?.includes("20 were looked for where nothing is"), true, `${faults.warning}`);
 });
 
 test("FaultLedger reports nothing while faults are few", () => {

@@ -122,7 +122,7 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
       kind: "streamed",
       runs,
       readRun: (run, wanted, from, signal, lender) =>
-        readRun(facts, runs[run]!, anchors[run]!, anchors[run + 1] ?? null, wanted, from, signal, lender),
+        readRun(facts, anchors[run]!, anchors[run + 1] ?? null, wanted, from, signal, lender),
     },
   };
 }

@@ -24,11 +24,6 @@ export interface RunFacts {
   readonly grid: FrameGrid | null;
 }
 
-/** The amounts that a run's slot was sized for. Anything beyond is dropped, because only damaged files contain more. */
-export interface RunLimits {
-  readonly maxPayloadBytes: number | null;
-}
-
 /** Most access units per batch: small ones in laces take far more memory as objects than in the file. */
 const MAX_BATCH = 512;
 /** Blocks beyond this time are damage, ns: 1000 h. */
@@ -70,17 +65,14 @@ class Cut {
 /** Collects access units of one run. */
 class Collector {
   readonly #facts: RunFacts;
-  readonly #limits: RunLimits;
   readonly #byNumber = new Map<number, number>();
   readonly #times: readonly (DecodeTimes | null)[];
   readonly #held: HeldParts;
-  #payloadBytes = 0;
   out: RunSample[] = [];
 
-  constructor(facts: RunFacts, limits: RunLimits, wanted: ReadonlySet<number>, lender: ByteLender | null) {
+  constructor(facts: RunFacts, wanted: ReadonlySet<number>, lender: ByteLender | null) {
     this.#facts = facts;
     this.#held = new HeldParts(lender);
-    this.#limits = limits;
     facts.tracks.forEach(({ track }, index) => {
       if (wanted.has(index) && !this.#byNumber.has(track.id)) this.#byNumber.set(track.id, index);
     });
@@ -99,7 +91,7 @@ class Collector {
     const { timestampScaleNs, shift90k, grid, mainTrack } = this.#facts;
     for (let i = 0; i < frames.length; i++) {
       const data = strippedHeader === null ? frames[i]! : join(strippedHeader, frames[i]!);
-      if (data.length === 0 || !this.#fits(data.length)) continue;
+      if (data.length === 0) continue;
       const told = block.time * timestampScaleNs + i * (laceDurationNs ?? 0);
       if (!(told <= MAX_TIME_NS)) return;
       const ns = grid !== null && index === mainTrack ? onGrid(grid, told) : told;
@@ -107,14 +99,6 @@ class Collector {
       const keyframe = track.kind !== "video" || block.keyframe;
       this.#times[index]!.push({ track: index, pts90k, dts90k: pts90k, keyframe, data }, this.out);
     }
-  }
-
-  #fits(bytes: number): boolean {
-    const { maxPayloadBytes } = this.#limits;
-    if (maxPayloadBytes === null) return true;
-    if (this.#payloadBytes + bytes > maxPayloadBytes) return false;
-    this.#payloadBytes += bytes;
-    return true;
   }
 
   /**
@@ -167,7 +151,6 @@ function endOf(end: Anchor | null): Pick<WalkOptions, "stop" | "untilBytes"> {
  */
 export async function* readRun(
   facts: RunFacts,
-  limits: RunLimits,
   start: Anchor,
   end: Anchor | null,
   wanted: ReadonlySet<number>,
@@ -178,7 +161,7 @@ export async function* readRun(
   const walk = new ClusterWalk(source, start.position, signal, { ...endOf(end), lender });
   try {
     if (!await walk.locate()) return;
-    yield* collect(facts, walk, new Collector(facts, limits, wanted, lender ?? null), start, end);
+    yield* collect(facts, walk, new Collector(facts, wanted, lender ?? null), start, end);
   } finally {
     walk.close();
   }

@@ -152,7 +152,8 @@ export class StreamedSlot {
 
   /** What the muxer has seen so far. Complete after `finish`. */
   get tally(): SlotTally {
-    return { ...this.#counts, spans: this.#lanes.map(({ span }) => span) };
+    const isEmpty = this.#duration90k > 0 && this.#lanes[this.#program.pcrStream]!.span === null;
+    return { ...this.#counts, empty: isEmpty ? 1 : 0, spans: this.#lanes.map(({ span }) => span) };
   }
 
   /** Keeps the bytes of the waiting access units. Call it before more are read. */
