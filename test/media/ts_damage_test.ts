@@ -3,6 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { pidOf, startsUnit } from "../../src/bytes/ts/packet.ts";
+import { SegmentTables } from "../../src/bytes/ts/program-tables.ts";
 import { readPmt, sectionBytes, signSection } from "../../src/bytes/ts/psi.ts";
 import type { IndexedPresentation } from "../../src/media/types.ts";
 import { MemorySource } from "../support/memory-source.ts";
@@ -121,4 +122,25 @@ test("openTransportStream() takes up sound in HLS that begins later", async () =
   const joined = concatBytes(await segments(await openTs(source), source));
   const sound = pesOf(parts.subarray(half))[0x101];
   assertEquals(pesOf(joined)[0x101], sound);
+});
+
+test("SegmentTables say that a program is a disc's when its sound has a disc's type and nothing says so", () => {
+  const NONE = new Uint8Array(0);
+  const HDMV = [5, 4, 0x48, 0x44, 0x4d, 0x56];
+  const descriptorsFor = (streamType: number, descriptors = NONE, pids = [0x101]) => {
+    const map = {
+      programNumber: 1,
+      pcrPid: 0x101,
+      descriptors,
+      streams: [{ pid: 0x101, streamType, descriptors: NONE }],
+    };
+    const packets = new SegmentTables(map, MAP_PID, pids).next();
+    return [...readPmt(packets.slice(188 + 5, 188 + 5 + sectionBytes(packets, 188 + 5)))!.descriptors];
+  };
+  assertEquals(descriptorsFor(0x82), HDMV);
+  assertEquals(descriptorsFor(0x83), HDMV);
+  assertEquals(descriptorsFor(0x0f), []);
+  assertEquals(descriptorsFor(0x82, NONE, []), []);
+  const other = [5, 4, 0x43, 0x55, 0x45, 0x49];
+  assertEquals(descriptorsFor(0x82, Uint8Array.from(other)), other);
 });

@@ -1,11 +1,24 @@
 /** PAT and PMT of segments cut from a transport stream: one program, its own PIDs, the original descriptors. */
-import { DESCRIPTOR, PAT_PID } from "./codes.ts";
+import { DESCRIPTOR, PAT_PID, STREAM_TYPE } from "./codes.ts";
 import { crc32Mpeg } from "./crc.ts";
 import { descriptorsOf, type ProgramMap, psiSection, sectionPackets } from "./psi.ts";
 import { PACKET_BYTES } from "./packet.ts";
 
-function loop(descriptors: Uint8Array): number[] {
-  const kept: number[] = [];
+/** Types that mean DTS and TrueHD on discs, and something else to players that do not know that the stream is one's. */
+const DISC_TYPES: ReadonlySet<number> = new Set([STREAM_TYPE.dts, STREAM_TYPE.trueHd]);
+/** registration_descriptor of Blu-ray discs. */
+const DISC_REGISTRATION = [DESCRIPTOR.registration, 4, ...new TextEncoder().encode("HDMV")];
+
+/** Descriptors of the program: streams with a disc's types say that they are from one. */
+function programLoop({ descriptors, streams }: ProgramMap, pids: readonly number[]): number[] {
+  const isRegistered = [...descriptorsOf(descriptors)].some(({ tag }) => tag === DESCRIPTOR.registration);
+  const needsIt = !isRegistered &&
+    streams.some(({ pid, streamType }) => pids.includes(pid) && DISC_TYPES.has(streamType));
+  return loop(descriptors, needsIt ? DISC_REGISTRATION : []);
+}
+
+function loop(descriptors: Uint8Array, first: readonly number[] = []): number[] {
+  const kept: number[] = [...first];
   for (const { tag, body } of descriptorsOf(descriptors)) {
     if (tag !== DESCRIPTOR.conditionalAccess) kept.push(tag, body.length, ...body);
   }
@@ -38,7 +51,7 @@ export class SegmentTables {
   #make(map: ProgramMap, mapPid: number, pids: readonly number[], isOther: boolean): void {
     const { programNumber, pcrPid } = map;
     const pat = [programNumber >> 8, programNumber & 0xff, 0xe0 | (mapPid >> 8), mapPid & 0xff];
-    const pmt = [0xe0 | (pcrPid >> 8), pcrPid & 0xff, ...loop(map.descriptors)];
+    const pmt = [0xe0 | (pcrPid >> 8), pcrPid & 0xff, ...programLoop(map, pids)];
     for (const pid of pids) {
       const stream = map.streams.find((candidate) => candidate.pid === pid);
       if (stream === undefined) continue;
