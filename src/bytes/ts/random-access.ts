@@ -54,20 +54,54 @@ export function isAccessPoint(codec: string, bytes: Uint8Array): boolean | null 
   return null;
 }
 
+/** The unsigned Exp-Golomb code at bit `at` of `bytes`, and where it ends (ISO/IEC 14496-10, 9.1). */
+function golomb(bytes: Uint8Array, at: number): { readonly value: number; readonly end: number } {
+  const bit = (place: number) => ((bytes[place >> 3] ?? 0xff) >> (7 - (place & 7))) & 1;
+  let zeros = 0;
+  while (zeros < 31 && bit(at + zeros) === 0) zeros++;
+  let value = 1;
+  for (let i = 1; i <= zeros; i++) value = value * 2 + bit(at + zeros + i);
+  return { value: value - 1, end: at + 2 * zeros + 1 };
+}
+
+/** Whether the first picture in `bytes` is coded without others, as far as its own header tells. HEVC's does not: true. */
+function isIntra(codec: string, bytes: Uint8Array): boolean {
+  if (codec === "hevc") return true;
+  for (let at = bytes.indexOf(1, 2); at >= 0 && at + 4 < bytes.length; at = bytes.indexOf(1, at + 1)) {
+    if (bytes[at - 1] !== 0 || bytes[at - 2] !== 0) continue;
+    const code = bytes[at + 1]!;
+    if (codec === "h264") {
+      if ((code & 31) < 1 || (code & 31) > 5) continue;
+      // slice_type 2 and 7 are I, 4 and 9 SI (7.4.3).
+      const type = golomb(bytes, golomb(bytes, 8 * (at + 2)).end).value % 5;
+      return type === 2 || type === 4;
+    }
+    // picture_coding_type 1 is I (ISO/IEC 13818-2, 6.3.9). That of MPEG-4 part 2 was read before.
+    if (code === 0x00) return codec !== "mpeg4" && ((bytes[at + 3]! >> 3) & 7) === 1;
+  }
+  return false;
+}
+
 const PARSED: ReadonlySet<string> = new Set(["h264", "hevc", "mpeg2video", "mpeg1video", "mpeg4"]);
 
 /** Examines the packets of one PID in order and reports its random access points. */
 export class AccessPointFinder {
   readonly #codec: string;
   readonly #anyUnit: boolean;
+  readonly #doubtsFlags: boolean;
   #candidate: AccessPoint | null = null;
+  #isFlagged = false;
   #look = new Uint8Array(LOOK_BYTES);
   #filled = 0;
 
-  /** `anyUnit`: every PES start counts (audio, and video that has no random access points). */
-  constructor(codec: string, anyUnit: boolean) {
+  /**
+   * `anyUnit`: every PES start counts (audio, and video that has no random access points). `doubtsFlags`: a picture that is
+   * flagged (random_access_indicator) counts only if it does not depend on others, as some multiplexers flag every picture.
+   */
+  constructor(codec: string, anyUnit: boolean, doubtsFlags = false) {
     this.#codec = codec;
     this.#anyUnit = anyUnit;
+    this.#doubtsFlags = doubtsFlags && PARSED.has(codec);
   }
 
   /**
@@ -76,25 +110,32 @@ export class AccessPointFinder {
    */
   push(bytes: Uint8Array, at: number, packet: number): AccessPoint | null {
     const payload = payloadOf(bytes, at);
-    let rest = payload;
-    if (startsUnit(bytes, at)) {
-      this.#candidate = null;
-      const header = readPesHeader(payload);
-      if (header === null) return null;
-      const candidate = { packet, pts90k: header.pts90k };
-      if (this.#anyUnit || isRandomAccess(bytes, at)) return candidate;
-      if (!PARSED.has(this.#codec)) return null;
-      this.#candidate = candidate;
-      this.#filled = 0;
-      rest = payload.subarray(Math.min(header.body, payload.length));
-    }
+    if (!startsUnit(bytes, at)) return this.#examine(payload);
+    this.#candidate = null;
+    const header = readPesHeader(payload);
+    if (header === null) return null;
+    const isFlagged = isRandomAccess(bytes, at);
+    const candidate = { packet, pts90k: header.pts90k };
+    if (this.#anyUnit || (isFlagged && !this.#doubtsFlags)) return candidate;
+    if (!PARSED.has(this.#codec)) return null;
+    this.#candidate = candidate;
+    this.#isFlagged = isFlagged;
+    this.#filled = 0;
+    return this.#examine(payload.subarray(Math.min(header.body, payload.length)));
+  }
+
+  /** Looks at further bytes of the candidate. */
+  #examine(bytes: Uint8Array): AccessPoint | null {
     const candidate = this.#candidate;
     if (candidate === null) return null;
-    const take = Math.min(rest.length, LOOK_BYTES - this.#filled);
-    this.#look.set(rest.subarray(0, take), this.#filled);
+    const take = Math.min(bytes.length, LOOK_BYTES - this.#filled);
+    this.#look.set(bytes.subarray(0, take), this.#filled);
     this.#filled += take;
     const answer = isAccessPoint(this.#codec, this.#look.subarray(0, this.#filled));
-    if (answer !== null || this.#filled === LOOK_BYTES) this.#candidate = null;
-    return answer === true ? candidate : null;
+    if (answer === null && this.#filled < LOOK_BYTES) return null;
+    this.#candidate = null;
+    const isFine = answer ?? this.#isFlagged;
+    if (isFine) return candidate;
+    return this.#isFlagged && isIntra(this.#codec, this.#look.subarray(0, this.#filled)) ? candidate : null;
   }
 }

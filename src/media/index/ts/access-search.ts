@@ -55,7 +55,7 @@ export class MainFinder {
   }
 
   #finderOf({ main }: ChosenProgram): AccessPointFinder {
-    return new AccessPointFinder(main.codec, this.#anyUnit || main.kind !== "video");
+    return new AccessPointFinder(main.codec, this.#anyUnit || main.kind !== "video", true);
   }
 }
 
