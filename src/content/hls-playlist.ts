@@ -1,6 +1,7 @@
 /** HLS playlists (RFC 8216), read by hls-parser within bounds: whole for broadcasting, their beginning for analysis. */
 import { parse, setOptions } from "hls-parser";
 import { MillraceError } from "../errors.ts";
+import { type HlsVariables, NO_VARIABLES, withVariables } from "./hls-variables.ts";
 
 /** Largest playlist, bytes: a day of two-second segments has 2 MiB. */
 export const MAX_PLAYLIST_BYTES = 4 * 1024 * 1024;
@@ -38,6 +39,8 @@ const TAGS: ReadonlySet<string> = new Set([
   "EXT-X-MEDIA-SEQUENCE",
   "EXT-X-TARGETDURATION",
 ]);
+/** Tags about the segment that follows. */
+const SEGMENT_TAGS = /^#(?:EXTINF|EXT-X-BYTERANGE|EXT-X-DISCONTINUITY|EXT-X-GAP|EXT-X-KEY|EXT-X-MAP)(?::|$)/;
 /** Tags that an M3U list of channels lacks: sections 4.3.2 to 4.3.4. */
 const HLS_TAG = /^#EXT-X-(?:TARGETDURATION|MEDIA-SEQUENCE|STREAM-INF|PART-INF|PLAYLIST-TYPE|MAP|BYTERANGE):?/m;
 /** It says that it will not change (4.3.3.5). */
@@ -91,6 +94,8 @@ export interface Variant {
 export interface MasterList {
   readonly kind: "master";
   readonly variants: readonly Variant[];
+  /** For the playlists that it leads to. */
+  readonly variables: HlsVariables;
 }
 
 /** The facts in the beginning of a playlist. */
@@ -109,31 +114,34 @@ export function isHlsPlaylist(text: string): boolean {
 }
 
 /**
- * Reads a playlist that came from `baseUrl`. Throws `bad_media` for any other text, or one with more in it than any
- * playlist needs.
+ * Reads a playlist that came from `baseUrl`; `variables` are those of the master playlist that led to it, default none.
+ * Throws `bad_media` for any other text, or one with more in it than any playlist needs.
  */
-export function parseHls(text: string, baseUrl: string): MediaList | MasterList {
-  return read(text, baseUrl, false);
+export function parseHls(text: string, baseUrl: string, variables = NO_VARIABLES): MediaList | MasterList {
+  return read(text, baseUrl, false, variables);
 }
 
 /** Reads a playlist as far as `HlsHead` needs; it may be cut anywhere. Throws `bad_media` for any other text. */
 export function readHlsHead(text: string, baseUrl: string): HlsHead {
   const title = sessionTitle(text);
-  const list = read(text, baseUrl, true);
+  const list = read(text, baseUrl, true, NO_VARIABLES);
   if (list.kind === "master") return { title, variants: list.variants.map(({ url }) => url), isLive: null };
   return { title, variants: null, isLive: !list.hasEnded && !RECORDED.test(text) };
 }
 
-function read(text: string, baseUrl: string, isHead: boolean): MediaList | MasterList {
+function read(text: string, baseUrl: string, isHead: boolean, imported: HlsVariables): MediaList | MasterList {
   let list: ReturnType<typeof parse>;
+  let variables = NO_VARIABLES;
   try {
     const trimmed = text.trimStart();
     if (!trimmed.startsWith("#EXTM3U")) throw new Error("it does not begin with #EXTM3U");
-    list = parse(linesThatMatter(trimmed, isHead));
+    const whole = withVariables(trimmed, baseUrl, imported);
+    variables = whole.variables;
+    list = parse(linesThatMatter(whole.text, isHead));
   } catch (cause) {
     throw new MillraceError("bad_media", `the HLS playlist cannot be read: ${(cause as Error).message}`, { cause });
   }
-  return list.isMasterPlaylist ? readMaster(list, baseUrl) : readMedia(list, baseUrl);
+  return list.isMasterPlaylist ? readMaster(list, baseUrl, variables) : readMedia(list, baseUrl);
 }
 
 /** The title among the session data, which parsers expect in master playlists alone. */
@@ -165,7 +173,14 @@ function linesThatMatter(text: string, isHead: boolean): string {
     }
     if (lines.push(line) > MAX_PLAYLIST_LINES) throw new Error(`it has more than ${MAX_PLAYLIST_LINES} lines`);
   }
-  return (isHead ? lines : newestOf(lines)).join("\n");
+  const whole = withoutTail(lines);
+  return (isHead ? whole : newestOf(whole)).join("\n");
+}
+
+/** `lines` without tags about a segment that does not follow: it comes with a later playlist, and its tags then, too. */
+function withoutTail(lines: readonly string[]): readonly string[] {
+  const end = lines.findLastIndex((line) => !line.startsWith("#")) + 1;
+  return [...lines.slice(0, end), ...lines.slice(end).filter((line) => !SEGMENT_TAGS.test(line))];
 }
 
 /** The lines about the newest segments, if segments may still be added: parsing a day of them takes 70 MB. */
@@ -211,14 +226,14 @@ export function chooseVariant({ variants }: MasterList): Variant | null {
 type ParsedMaster = Extract<ReturnType<typeof parse>, { isMasterPlaylist: true }>;
 type ParsedMedia = Exclude<ReturnType<typeof parse>, { isMasterPlaylist: true }>;
 
-function readMaster(list: ParsedMaster, baseUrl: string): MasterList {
+function readMaster(list: ParsedMaster, baseUrl: string, variables: HlsVariables): MasterList {
   const variants = list.variants.flatMap((variant): Variant[] => {
     const url = resolve(variant.uri, baseUrl);
     if (url === null || variant.isIFrameOnly === true) return [];
     const hasSeparateAudio = variant.audio.some(({ uri }) => typeof uri === "string" && uri !== "");
     return [{ url, bandwidth: atLeast(0, variant.bandwidth), hasSeparateAudio }];
   });
-  return { kind: "master", variants };
+  return { kind: "master", variants, variables };
 }
 
 function readMedia(list: ParsedMedia, baseUrl: string): MediaList {

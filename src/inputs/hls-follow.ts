@@ -7,6 +7,8 @@ const START_BEHIND = 3;
 const BEHIND_SEGMENTS = 5;
 /** A playlist that stays behind for this many reloads is a new one, not an old copy from a cache. */
 const OLD_COPIES = 3;
+/** Shortest time after which a playlist is loaded again, ms, if segments are said to be shorter. */
+const LEAST_RELOAD_MS = 1000;
 /** Without a new segment for this many target durations the source is lost. */
 const STALE_TARGETS = 3;
 
@@ -71,7 +73,10 @@ export class HlsFollower {
       lost = `no new segment for ${Math.round((nowMs - this.#grewAtMs) / 1000)} s`;
     }
     this.#grewAtMs ??= nowMs;
-    return { lost, atMs: nowMs, reloadMs: hadNews ? this.#targetMs : this.#targetMs / 2, hasEnded };
+    // The next segment comes when the last one is over (RFC 8216bis, 6.3.4); a target duration may be many times as long.
+    const lastMs = (segments.at(-1)?.durationS ?? 0) * 1000;
+    const reloadMs = lastMs === 0 ? this.#targetMs : Math.min(this.#targetMs, Math.max(LEAST_RELOAD_MS, lastMs));
+    return { lost, atMs: nowMs, reloadMs: hadNews ? reloadMs : reloadMs / 2, hasEnded };
   }
 
   /** The segment to send next; null when the next reload has to show it. */

@@ -10,6 +10,7 @@ import {
   type MediaList,
   parseHls,
 } from "../content/hls-playlist.ts";
+import { type HlsVariables, NO_VARIABLES } from "../content/hls-variables.ts";
 import { sleep } from "../bytes/deadline.ts";
 import { reasonOf } from "./input.ts";
 import { paced } from "./pacer.ts";
@@ -23,8 +24,13 @@ import type { SourceWeb } from "./web.ts";
 
 /** Largest segment, bytes: ten seconds at 50 Mb/s. It is sent as it comes; one that goes on is left at this point. */
 const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
-/** Tries for one segment; after the last it is left out. */
+/** Tries for one segment, at least; after the last it is left out. */
 const SEGMENT_TRIES = 3;
+/**
+ * A segment of a live playlist is tried for as long as it lasts: that much is still to be sent of those before it. Servers
+ * may name a segment some seconds before they have it. At most this, ms.
+ */
+const SEGMENT_PATIENCE_MS = 10_000;
 /** Master playlists that lead to master playlists are a mistake beyond one. */
 const MAX_MASTERS = 2;
 /** Speed at which a backlog is made up, so little that no player's clock minds. */
@@ -66,13 +72,13 @@ class HlsReader {
 
   async *events(): AsyncGenerator<AheadItem, void> {
     const { clock } = this.#ports;
-    let mediaUrl: string | null = null;
+    let media: { url: string; variables: HlsVariables } | null = null;
     let pauseMs = RETRY_FIRST_MS;
     for (;;) {
       let step: FollowStep;
       try {
-        const found = await this.#mediaList(mediaUrl ?? this.#url);
-        mediaUrl = found.url;
+        const found = await this.#mediaList(media ?? { url: this.#url, variables: NO_VARIABLES });
+        media = found;
         step = this.#follower.update(found.list, clock.monotonic());
         pauseMs = RETRY_FIRST_MS;
       } catch (error) {
@@ -81,7 +87,7 @@ class HlsReader {
         if (this.#follower.isStale(clock.monotonic())) {
           yield { kind: "lost", reason: reasonOf(error) };
           // The address of the variant may have changed with the server.
-          mediaUrl = null;
+          media = null;
         }
         await sleep(clock, pauseMs, this.#signal);
         pauseMs = Math.min(2 * pauseMs, RETRY_MOST_MS);
@@ -95,7 +101,7 @@ class HlsReader {
           yield { kind: "lost", reason: `segment ${segment.sequence} is missing at the source, which says so` };
           continue;
         }
-        yield* this.#segment(segment);
+        yield* this.#segment(segment, !step.hasEnded);
         // A live playlist may have moved on in the meantime.
         if (!step.hasEnded && clock.monotonic() - step.atMs >= step.reloadMs) break;
       }
@@ -105,11 +111,13 @@ class HlsReader {
   }
 
   /** The media playlist at `from`, or the one that a master playlist there leads to. */
-  async #mediaList(from: string): Promise<{ url: string; list: MediaList }> {
-    let url = from;
+  async #mediaList(
+    from: { readonly url: string; readonly variables: HlsVariables },
+  ): Promise<{ url: string; variables: HlsVariables; list: MediaList }> {
+    let { url, variables } = from;
     for (let i = 0; i <= MAX_MASTERS; i++) {
-      const list = await this.#load(url);
-      if (list.kind === "media") return { url, list };
+      const list = await this.#load(url, variables);
+      if (list.kind === "media") return { url, variables, list };
       const variant = chooseVariant(list);
       if (variant === null) throw this.#fault("bad_media", `${describeUrl(url)} names no stream to play`);
       if (variant.hasSeparateAudio) {
@@ -121,24 +129,28 @@ class HlsReader {
         );
       }
       url = variant.url;
+      variables = list.variables;
     }
     throw this.#fault("bad_media", `${describeUrl(url)} leads from playlist to playlist`);
   }
 
-  async #load(url: string): Promise<MediaList | MasterList> {
+  async #load(url: string, variables: HlsVariables): Promise<MediaList | MasterList> {
     const opened = await this.#web.open(url, { maxBytes: MAX_PLAYLIST_BYTES }, this.#signal);
     const tooLarge = () => new MillraceError("too_large", "the HLS playlist is too large");
     const bytes = await readBounded(opened.body, MAX_PLAYLIST_BYTES, tooLarge);
-    return parseHls(new TextDecoder().decode(bytes), opened.url);
+    return parseHls(new TextDecoder().decode(bytes), opened.url, variables);
   }
 
   /** A segment as it comes, and a loss where the rest of it cannot be fetched. */
-  async *#segment(segment: Segment): AsyncGenerator<LiveInputEvent, void> {
+  async *#segment(segment: Segment, isLive: boolean): AsyncGenerator<LiveInputEvent, void> {
     const lost = { kind: "lost", reason: `segment ${segment.sequence} could not be fetched` } as const;
     if (segment.unfit !== null) {
       this.#refuse(segment.unfit);
       return yield lost;
     }
+    const { clock } = this.#ports;
+    const patienceMs = isLive ? Math.min(segment.durationS * 1000, SEGMENT_PATIENCE_MS) : 0;
+    const untilMs = clock.monotonic() + patienceMs;
     let sentBytes = 0;
     for (let left = SEGMENT_TRIES - 1;; left--) {
       try {
@@ -149,10 +161,13 @@ class HlsReader {
         return;
       } catch (error) {
         if (this.#signal.aborted || error instanceof FatalSourceError) throw error;
-        this.#ports.log.log("warn", `segment ${segment.sequence} of the source failed`, { reason: reasonOf(error) });
         // Another try would bring the same.
-        if (left === 0 || hasCode(error, "too_large") || hasCode(error, "bad_media")) return yield lost;
-        await sleep(this.#ports.clock, RETRY_FIRST_MS, this.#signal);
+        const isFinal = hasCode(error, "too_large") || hasCode(error, "bad_media");
+        if (isFinal || (left <= 0 && clock.monotonic() >= untilMs)) {
+          this.#ports.log.log("warn", `segment ${segment.sequence} of the source failed`, { reason: reasonOf(error) });
+          return yield lost;
+        }
+        await sleep(clock, RETRY_FIRST_MS, this.#signal);
       }
     }
   }

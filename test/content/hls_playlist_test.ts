@@ -202,3 +202,38 @@ test("readHlsHead() resolves variants, and takes only an end for an end", () => 
   const many = readHlsHead("#EXTM3U\n" + "#EXT-X-STREAM-INF:X\nv\n".repeat(2 * MAX_CHOICES), "http://a/");
   assertEquals(many.variants!.length, MAX_CHOICES - 1);
 });
+
+test("parseHls() puts in the values of variables: defined, from the address, from the master playlist", () => {
+  const master = parseHls(
+    '#EXTM3U\n#EXT-X-DEFINE:NAME="cdn",VALUE="https://cdn.example/a"\n#EXT-X-STREAM-INF:BANDWIDTH=1\n{$cdn}/v.m3u8\n',
+    BASE,
+  );
+  assert(master.kind === "master");
+  assertEquals(master.variants[0]!.url, "https://cdn.example/a/v.m3u8");
+  const text = '#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-DEFINE:IMPORT="cdn"\n#EXT-X-DEFINE:QUERYPARAM="token"\n' +
+    "#EXTINF:4,\n{$cdn}/1.ts?t={$token}\n#EXT-X-ENDLIST\n";
+  const list = parseHls(text, "https://cdn.example/a/v.m3u8?token=s3", master.variables);
+  assert(list.kind === "media");
+  assertEquals(list.segments.map(({ url }) => url), ["https://cdn.example/a/1.ts?t=s3"]);
+});
+
+test("parseHls() refuses variables without a value, and more of them than any playlist needs", () => {
+  const define = (n: number) => `#EXT-X-DEFINE:NAME="v${n}",VALUE="${"x".repeat(2000)}"\n`;
+  const many = Array.from({ length: 65 }, (_, n) => define(n)).join("");
+  const long = `${define(0)}${"#EXTINF:1,\n{$v0}{$v0}\n".repeat(2000)}`;
+  const none = '#EXT-X-DEFINE:NAME="a",VALUE="b"\n#EXTINF:1,\n{$c}\n';
+  for (const text of [many, long, none, '#EXT-X-DEFINE:IMPORT="a"\n']) {
+    const error = assertThrows(() => parseHls(`#EXTM3U\n#EXT-X-TARGETDURATION:1\n${text}`, BASE), MillraceError);
+    assertEquals(error.code, "bad_media");
+  }
+});
+
+test("parseHls() passes over tags of a segment that is still to come", () => {
+  const text =
+    "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\n1.ts\n#EXT-X-DISCONTINUITY\n#EXT-X-KEY:METHOD=NONE\n#EXTINF:4,\n";
+  for (const tail of ["", "#EXT-X-ENDLIST\n"]) {
+    const list = parseHls(text + tail, BASE);
+    assert(list.kind === "media");
+    assertEquals([list.segments.length, list.segments[0]!.unfit, list.hasEnded], [1, null, tail !== ""]);
+  }
+});

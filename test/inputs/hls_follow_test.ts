@@ -5,7 +5,7 @@ import type { MediaList } from "../../src/content/hls-playlist.ts";
 import { HlsFollower } from "../../src/inputs/hls-follow.ts";
 
 /** A playlist of segments [first, end). */
-function list(first: number, end: number, hasEnded = false): MediaList {
+function list(first: number, end: number, hasEnded = false, targetDurationS = 4): MediaList {
   const segments = Array.from({ length: end - first }, (_, i) => ({
     url: `https://h/${first + i}.ts`,
     durationS: 4,
@@ -15,7 +15,7 @@ function list(first: number, end: number, hasEnded = false): MediaList {
     isGap: false,
     unfit: null,
   }));
-  return { kind: "media", targetDurationS: 4, firstSequence: first, hasEnded, segments };
+  return { kind: "media", targetDurationS, firstSequence: first, hasEnded, segments };
 }
 
 function taken(follower: HlsFollower): number[] {
@@ -69,4 +69,13 @@ test("HlsFollower reports when no segment came for three target durations", () =
   follower.update(list(0, 4), 13_000);
   assertEquals(follower.isStale(14_000), false);
   assertEquals(taken(follower), [3]);
+});
+
+test("HlsFollower asks when the last segment is over, although the playlist states a far longer one", () => {
+  const follower = new HlsFollower();
+  assertEquals(follower.update(list(10, 15, false, 60), 0).reloadMs, 4000);
+  taken(follower);
+  assertEquals(follower.update(list(10, 15, false, 60), 4000).reloadMs, 2000);
+  assertEquals(follower.update(list(12, 17, false, 60), 6000).lost, null);
+  assertEquals(taken(follower), [15, 16]);
 });

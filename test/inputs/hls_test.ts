@@ -97,6 +97,22 @@ test("an HLS source marks discontinuities and segments that cannot be fetched, a
     assertEquals(asked.filter((path) => path === "/gone.ts").length, 3);
   }));
 
+test("an HLS source waits for a segment that its server names before it has it", () =>
+  serving((path, n) => {
+    if (path === "/list.m3u8") {
+      return playlist(0, 6, n > 3 ? "#EXT-X-ENDLIST\n" : "").replaceAll("EXTINF:1.0", "EXTINF:4.0").replace(
+        "ON:1",
+        "ON:4",
+      );
+    }
+    return path === "/4.ts" && n < 5 ? 404 : segment(path);
+  }, async (url, ports, asked) => {
+    const heard = await hear((await openSource(ports, `${url}/list.m3u8`, OPTIONS)).input);
+    assertEquals(losses(heard), []);
+    assertEquals(dataOf(heard).length, SEGMENTS.slice(3).reduce((sum, { length }) => sum + length, 0));
+    assertEquals(asked.filter((path) => path === "/4.ts").length, 6);
+  }));
+
 test("an HLS source does not ask for a segment that is marked as a gap", () =>
   serving(
     (path) =>
