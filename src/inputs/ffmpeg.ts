@@ -53,6 +53,22 @@ function addressArguments(url: string): string[] {
   return ["-i", url];
 }
 
+/**
+ * A warning for an address on which anybody who reaches it may become the source; null for others. ffmpeg does not check the
+ * key in the path of an RTMP address that it listens on: it takes the first sender that comes.
+ */
+export function openToAll(url: string): string | null {
+  const [address = url, query = ""] = url.split("?");
+  const isRtmp = /^rtmps?:/i.test(url) && query === "listen=1";
+  const options = new URLSearchParams(query);
+  const isSrt = /^srt:/i.test(url) && (options.get("mode") === "listener" || /^srt:\/\/:/i.test(url));
+  if (!isRtmp && !(isSrt && !options.has("passphrase"))) return null;
+  if (/^[a-z]+:\/\/(?:[^@/]*@)?(?:127\.|localhost[:/]|\[::1\])/i.test(address)) return null;
+  const why = isRtmp ? "the key in it is not checked" : "it has no passphrase";
+  const place = address.replace(/^([a-z]+:\/\/)(?:[^@/]*@)?([^/]*).*$/i, "$1$2");
+  return `whoever reaches ${place} can send what is broadcast (${why}): listen on 127.0.0.1, or let a firewall decide`;
+}
+
 /** Reads `job.url` with the `ffmpeg` on the PATH; starts it again when it ends. Rejects when there is none. */
 export function ffmpegEvents(
   ports: Pick<SourcePorts, "clock" | "processes">,

@@ -4,7 +4,7 @@ import { MillraceError } from "../errors.ts";
 import type { LiveInput, LiveInputEvent } from "../live/broadcast/input.ts";
 import type { Logger } from "../ports.ts";
 import { datagramEvents, LossReport } from "./datagrams.ts";
-import { ffmpegEvents } from "./ffmpeg.ts";
+import { ffmpegEvents, openToAll } from "./ffmpeg.ts";
 import { OPEN_TIMEOUT_MS, openFile } from "./file.ts";
 import { httpEvents } from "./http.ts";
 import { liveInput } from "./input.ts";
@@ -63,8 +63,11 @@ export async function openSource(ports: SourcePorts, source: string, options: So
         lostPackets: () => losses.lostPackets,
       };
     }
-    case "ffmpeg":
+    case "ffmpeg": {
+      const warning = openToAll(spec.url);
+      if (warning !== null) ports.log.log("warn", warning);
       return opened((signal) => ffmpegEvents(ports, { url: spec.url, before: [], once }, signal));
+    }
     case "file": {
       const path = options.resolvePath(spec.path);
       const file = await open(ports, path, options);

@@ -1,6 +1,9 @@
 import { test } from "node:test";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { reachArguments } from "../../src/inputs/ffmpeg-reach.ts";
+import { openToAll } from "../../src/inputs/ffmpeg.ts";
+import { openSource } from "../../src/inputs/open.ts";
+import { OPTIONS, sourcePorts } from "./support.ts";
 
 test("reachArguments() allows ffmpeg only the protocols that a source's scheme needs, and files only for files", () => {
   const protocols = (url: string) => reachArguments(url, false)[1]!.split(",");
@@ -32,4 +35,27 @@ test("reachArguments() with onlyMedia leaves out the formats that name other add
     assert(!allowed.includes(name), name);
   }
   assertEquals(new Set(allowed).size, allowed.length);
+});
+
+test("openToAll() warns of addresses on which anybody may become the source", async () => {
+  const open = [
+    "rtmp://0.0.0.0:1935/live/key?listen=1",
+    "rtmp://192.0.2.1/live/key?listen=1",
+    "srt://:9000",
+    "srt://0.0.0.0:9000?mode=listener",
+  ];
+  const closed = [
+    "rtmp://127.0.0.1:1935/live/key?listen=1",
+    "rtmp://localhost/live/key?listen=1",
+    "rtmp://server.example/live/key",
+    "srt://:9000?passphrase=0123456789",
+    "srt://server.example:9000",
+    "https://server.example/?listen=1",
+  ];
+  for (const url of open) assertMatch(openToAll(url) ?? "", /whoever reaches .* can send/, url);
+  for (const url of closed) assertEquals(openToAll(url), null, url);
+  const ports = await sourcePorts();
+  await openSource(ports, open[0]!, OPTIONS);
+  assertEquals(ports.lines.map(({ level }) => level), ["warn"]);
+  assertEquals(ports.lines[0]!.message.includes("live/key"), false, ports.lines[0]!.message);
 });

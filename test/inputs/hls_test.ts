@@ -111,7 +111,7 @@ test("an HLS source waits for a segment that its server names before it has it",
     assertEquals(losses(heard), []);
     assertEquals(dataOf(heard).length, SEGMENTS.slice(3).reduce((sum, { length }) => sum + length, 0));
     assertEquals(asked.filter((path) => path === "/4.ts").length, 6);
-  }));
+  }, 4));
 
 test("an HLS source does not ask for a segment that is marked as a gap", () =>
   serving(
