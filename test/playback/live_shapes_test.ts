@@ -1,27 +1,44 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import {
+  all,
   bytesOf,
   clockEvery,
+  clockOn,
   clockSet,
+  each,
   encoded,
+  followedBy,
+  hole,
+  inserted,
+  losing,
   MAP_PID,
   maps,
   mapSection,
+  moved,
+  paused,
   pictures,
+  privatePacket,
   programs,
+  repeated,
+  restarted,
   type SentPacket,
   slides,
   SOUND_PID,
-  then,
+  tablesEvery,
   unflagged,
+  unknownPacket,
   VIDEO_PID,
   without,
+  wrapsAt,
 } from "../support/ts-shapes.ts";
 import { unitsOf, view } from "./live-shapes.ts";
 
 const TV = encoded("ts-188.ts", 24_000);
+/** The same, shorter. */
+const CLIP = encoded("ts-188.ts", 16_000);
 const HEVC = encoded("ts-hevc.ts", 12_000);
+const MPEG2 = encoded("ts-mpeg2.ts", 12_000);
 /** Its sound is on the PID of the others' video. */
 const RADIO = encoded("ts-audio-only.ts", 24_000);
 
@@ -79,7 +96,7 @@ const SHAPES: readonly Shape[] = [
   },
   {
     name: "H.264, then HEVC on its PID, unflagged",
-    sent: unflagged(then(TV, 12_000, HEVC)),
+    sent: unflagged(followedBy(TV, 12_000, HEVC)),
     cuts: 1,
     missing: [30, 3],
   },
@@ -92,6 +109,87 @@ const SHAPES: readonly Shape[] = [
     sent: pictures((atMs, isKey) => !isKey || atMs < 5000 || Math.floor(atMs / 1000) % 9 === 0)(TV),
   },
   { name: "a clock set ahead by 5 s", sent: clockSet(12_000, 5000)(TV), lost: 1, missing: [26, 3] },
+  { name: "a clock set ahead by an hour", sent: clockSet(8000, 3_600_000)(CLIP), lost: 1, missing: [26, 3] },
+  { name: "a clock set back by a minute", sent: clockSet(8000, -60_000)(CLIP), lost: 1, missing: [26, 3] },
+  { name: "a clock set ahead by 1.5 s", sent: clockSet(8000, 1500)(CLIP) },
+  { name: "a clock that passes 2^33", sent: wrapsAt(8000)(CLIP) },
+  { name: "a clock that comes once", sent: clockEvery(1e8)(CLIP) },
+  {
+    name: "a clock on a PID of its own",
+    sent: all(clockOn(0x1ff), maps([mapSection(STREAMS, { pcrPid: 0x1ff })]))(CLIP),
+  },
+  { name: "a clock on a PID that never comes", sent: maps([mapSection(STREAMS, { pcrPid: 0x1fe })])(CLIP) },
+  { name: "a hole of 1.5 s", sent: hole(8000, 9500)(CLIP), pauseMs: 3000, missing: [26, 3] },
+  { name: "a hole of 4 s", sent: hole(8000, 12_000)(CLIP), lost: 1, pauseMs: 5500, missing: [26, 3] },
+  { name: "a sender that pauses for 4 s", sent: paused(8000, 4000)(CLIP), pauseMs: 5000 },
+  {
+    name: "an encoder that begins again",
+    sent: restarted(8000)(CLIP.filter(({ atMs }) => atMs < 12_000)),
+    lost: 1,
+    missing: [52, 6],
+  },
+  { name: "one packet in a hundred lost", sent: losing((_, i) => i % 100 === 50)(CLIP), missing: [2, 2] },
+  { name: "one packet in a hundred twice", sent: repeated((i) => i % 100 === 50)(CLIP), missing: [30, 10] },
+  { name: "stuffing", sent: inserted(5, () => unknownPacket(0x1fff))(CLIP) },
+  { name: "a PID that no map names", sent: inserted(20, () => unknownPacket(0x1ff))(CLIP) },
+  {
+    name: "pictures that are scrambled for 1.5 s",
+    sent: each(VIDEO_PID, (bytes, atMs) => {
+      if (atMs >= 8000 && atMs < 9500) bytes[3] = bytes[3]! | 0x80;
+    })(CLIP),
+    pauseMs: 3500,
+    missing: [80, 3],
+  },
+  {
+    name: "packets marked as damaged",
+    sent: each(VIDEO_PID, (bytes, atMs) => {
+      if (atMs >= 8000 && atMs < 8500) bytes[1] = bytes[1]! | 0x80;
+    })(CLIP),
+    missing: [26, 3],
+  },
+  { name: "no flags for random access", sent: unflagged(CLIP) },
+  { name: "tables every 3 s", sent: tablesEvery(3000)(CLIP), startMs: 3600 },
+  { name: "tables once", sent: tablesEvery(1e6)(CLIP) },
+  {
+    name: "pictures on another PID from the middle on",
+    sent: all(
+      moved(VIDEO_PID, 0x110, 8000),
+      maps([mapSection([[0x1b, 0x110], STREAMS[1]], { pcrPid: 0x110, version: 1 })], 8000),
+    )(CLIP),
+    cuts: 1,
+    missing: [26, 3],
+  },
+  {
+    name: "another program number from the middle on",
+    sent: followedBy(
+      CLIP,
+      8000,
+      all(
+        programs([7, MAP_PID]),
+        maps([mapSection(STREAMS, { number: 7 })]),
+      )(CLIP.filter(({ atMs }) => atMs < 8000)),
+    ),
+    cuts: 1,
+    missing: [26, 3],
+  },
+  { name: "sound that begins after 7 s", sent: without(SOUND_PID, 0, 7000)(CLIP), cuts: 1 },
+  { name: "sound that stops for 5 s", sent: without(SOUND_PID, 7000, 12_000)(CLIP) },
+  { name: "a second sound that never comes", sent: maps([mapSection([...STREAMS, [0x0f, 0x102]])])(CLIP) },
+  {
+    name: "teletext",
+    sent: all(
+      maps([mapSection([...STREAMS, [0x06, 0x150, 0x56, 5, 0x65, 0x6e, 0x67, 9, 0]])]),
+      inserted(40, (atMs, n) => privatePacket(0x150, 126_000 + 90 * atMs, n)),
+    )(CLIP),
+  },
+  { name: "HEVC", sent: HEVC },
+  { name: "MPEG-2", sent: MPEG2 },
+  {
+    name: "MPEG-2, then H.264 on its PID",
+    sent: followedBy(MPEG2, 8000, CLIP.filter(({ atMs }) => atMs < 8000)),
+    cuts: 1,
+    missing: [52, 6],
+  },
 ];
 
 for (const { name, sent, lost = 0, cuts = lost, startMs = 3500, pauseMs = 1500, missing = [2, 1] } of SHAPES) {

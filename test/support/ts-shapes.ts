@@ -149,6 +149,58 @@ export function pictures(isKept: (atMs: number, isKey: boolean) => boolean): Hab
   };
 }
 
+/** The clock is on a PID of its own, in packets without payload. */
+export function clockOn(pid: number): Habit {
+  return (packets) =>
+    packets.flatMap((packet) => {
+      const place = pcrAt(packet.bytes, 0);
+      if (place < 0) return [packet];
+      const clock = clockAlone(packet.bytes);
+      clock[1] = pid >> 8;
+      clock[2] = pid & 0xff;
+      const rest = edited(packet, (bytes) => {
+        bytes[5] = bytes[5]! & ~FIELD_PCR;
+        bytes.fill(0xff, 6, 12);
+      });
+      return [{ atMs: packet.atMs, bytes: clock }, rest];
+    });
+}
+
+/** The sender pauses at `fromMs`, and its clock with it. */
+export function paused(fromMs: number, forMs: number): Habit {
+  return (packets) => packets.map(({ atMs, bytes }) => ({ atMs: atMs < fromMs ? atMs : atMs + forMs, bytes }));
+}
+
+/** The encoder begins again at `atMs`: times and counters start over. */
+export function restarted(atMs: number): Habit {
+  return (packets) => [
+    ...packets.filter((packet) => packet.atMs < atMs),
+    ...packets.map(({ atMs: own, bytes }) => ({ atMs: atMs + own, bytes })),
+  ];
+}
+
+/** Each packet comes twice for which `isTwice` says so. */
+export function repeated(isTwice: (index: number) => boolean): Habit {
+  return (packets) => packets.flatMap((packet, i) => isTwice(i) ? [packet, packet] : [packet]);
+}
+
+/** A packet of `pid` without anything known in it. */
+export function unknownPacket(pid: number): Uint8Array {
+  const bytes = new Uint8Array(PACKET_BYTES).fill(0xff);
+  bytes.set([0x47, pid >> 8, pid & 0xff, 0x10]);
+  return bytes;
+}
+
+/** A packet with a whole PES of private data, as teletext has it. */
+export function privatePacket(pid: number, pts90k: number, counter: number): Uint8Array {
+  const bytes = unknownPacket(pid);
+  bytes[1] = bytes[1]! | 0x40;
+  bytes[3] = 0x10 | (counter & 15);
+  bytes.set([0, 0, 1, 0xbd, 0, PACKET_BYTES - 10, 0x80, 0x80, 5], 4);
+  writeStamp(bytes, 13, 2, pts90k);
+  return bytes;
+}
+
 /** Still pictures with a clock that comes with them alone: a key frame every `everyMs`. */
 export function slides(everyMs: number): Habit {
   return (packets) => {
@@ -261,7 +313,7 @@ export function inserted(everyMs: number, make: (atMs: number, n: number) => Uin
 }
 
 /** `before` until `atMs`, then `after` from its beginning, with times that go on. */
-export function then(before: readonly SentPacket[], atMs: number, after: readonly SentPacket[]): SentPacket[] {
+export function followedBy(before: readonly SentPacket[], atMs: number, after: readonly SentPacket[]): SentPacket[] {
   return [
     ...before.filter((packet) => packet.atMs < atMs),
     ...clockSet(0, atMs)(after).map((packet) => ({ ...packet, atMs: packet.atMs + atMs })),

@@ -120,7 +120,8 @@ export class LiveCuts implements ScanListener {
   readonly #ever = new Set<number>();
   /** Capture time of the first point, Unix ms. */
   #firstMs: number | null = null;
-  #lastAbsent = "";
+  /** Streams that were left out of the last segment. */
+  #lastAbsent: readonly number[] = [];
   /** Missing bytes of the unit under way, by PID; null: it ends where the next begins. */
   readonly #left = new Map<number, number | null>();
 
@@ -282,9 +283,9 @@ export class LiveCuts implements ScanListener {
     const isEarly = this.#parts.timeOf(endPacket) - this.#firstMs! < ABSENT_AFTER_MS;
     const isLate = ({ id, kind }: Track) => !this.#ever.has(id) && (kind === "video" || !isEarly);
     const absent = otherTracks(program).filter(isLate).map(({ id }) => id);
-    // Players set up their decoders again where the streams of a segment change.
-    const discontinuity = open.discontinuity || (this.#cut > 0 && this.#lastAbsent !== absent.join());
-    this.#lastAbsent = absent.join();
+    // Players need to be told where a stream comes in that was not there.
+    const discontinuity = open.discontinuity || this.#lastAbsent.some((pid) => !absent.includes(pid));
+    this.#lastAbsent = absent;
     this.#cut++;
     this.#nextNumber ??= Math.max(this.#parts.leastNumber, Math.floor((startMs - NUMBERS_FROM_MS) / 1000));
     const segment = {
