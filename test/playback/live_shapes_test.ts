@@ -1,3 +1,4 @@
+/** What shapes of sources may cost a viewer. The table stands in `test/README.md`, too: change both. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import {
