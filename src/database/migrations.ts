@@ -169,6 +169,7 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
   [renameItems, "UPDATE external_playlists SET etag = '', last_modified = '', digest = ''"],
   ["ALTER TABLE external_playlists ADD COLUMN user_agent TEXT NOT NULL DEFAULT ''"],
   MENDED,
+  ["ALTER TABLE playlist_items ADD COLUMN entry_key INTEGER"],
 ];
 
 /** From this version on texts are well-formed. */

@@ -31,6 +31,8 @@ export interface EntryFields {
   readonly search_text: string;
   /** `ImportedEntry`, JSON. */
   readonly imported: string;
+  /** See `PlaylistItemsTable`. */
+  readonly entry_key?: number;
   /** Of items that another engine, or this one, exported; lists do not have them. */
   readonly description?: string;
   readonly poster?: string;

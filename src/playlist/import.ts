@@ -86,7 +86,7 @@ export async function importList(
     else if (batch.push(event.entry)) await flush();
   }
   await flush();
-  await ungroup(store, lastBefore, ids);
+  await ungroup(store, { after: lastBefore, list: -1 }, ids);
 }
 
 async function lastItem(store: Store): Promise<number> {
@@ -96,13 +96,17 @@ async function lastItem(store: Store): Promise<number> {
   return last ?? 0;
 }
 
-/** Takes the items after `lastBefore` out of channels whose id the list has on entries of many names. */
-async function ungroup(store: Store, lastBefore: number, ids: SharedIds): Promise<void> {
+/** Takes the items of `list` with greater ids than `after` out of channels whose id the list has on entries of many names. */
+export async function ungroup(
+  store: Store,
+  { after: before, list }: { readonly after: number; readonly list: number },
+  ids: SharedIds,
+): Promise<void> {
   const db = await store.open();
   for (const shared of ids.all) {
-    for (let after = lastBefore;;) {
+    for (let after = before;;) {
       const page = await db.selectFrom("playlist_items").select(["id", "title", "tvg_id"])
-        .where("media_group", "=", `id:${shared}`).where("id", ">", after).where("external_playlist_id", "=", -1)
+        .where("media_group", "=", `id:${shared}`).where("id", ">", after).where("external_playlist_id", "=", list)
         .orderBy("id").limit(STATEMENT_ENTRIES).execute();
       const last = page[page.length - 1];
       if (last === undefined) break;

@@ -19,11 +19,11 @@ export class SharedIds {
   readonly #names = new Map<string, number | number[]>();
   readonly #shared = new Set<string>();
 
-  /** Notes an entry; its title is the one of the list. */
-  add({ title, tvg_id }: Named): void {
-    if (tvg_id === "") return;
+  /** Notes an entry; its title is the one of the list. Returns its id as `channelId` does. */
+  add({ title, tvg_id }: Named): string {
+    if (tvg_id === "") return "";
     const id = channelId(tvg_id);
-    if (id === "" || this.#shared.has(id)) return;
+    if (id === "" || this.#shared.has(id)) return id;
     const name = hashOf(normalizedName(title));
     const names = this.#names.get(id);
     if (names === undefined) this.#names.set(id, name);
@@ -33,6 +33,7 @@ export class SharedIds {
       this.#names.delete(id);
       this.#shared.add(id);
     }
+    return id;
   }
 
   /** Ids that are none, as `channelId` returns them. */

@@ -1,5 +1,6 @@
 /** An item of an external list stays the same item while its address, its title or both change. */
 import { test } from "node:test";
+import { sql } from "kysely";
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { ItemChecks } from "../../src/playlist/checks.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -101,5 +102,54 @@ test("hashes and what checks found out outlast new tokens", async () => {
     server.behaviour.text = listOf(...withToken(1));
     await lists.updateExternal(id);
     assertEquals(await hashes(), first);
+  });
+});
+
+test("a refresh stages only entries that changed, and leaves the items of all others as they are", async () => {
+  await withLists(new FakeClock(), async ({ lists, items, store, playlist }) => {
+    const entries: Entry[] = Array.from({ length: 300 }, (_, i) => [`T${i}`, `http://h/${i}`, ` tvg-id="t${i}"`]);
+    server.behaviour.text = listOf(...entries);
+    const id = await add(lists, { category: "C" });
+    const before = await items();
+    const staged: number[] = [];
+    const db = await store.open();
+    await sql`CREATE TABLE watched (position INTEGER)`.execute(db);
+    await sql`CREATE TRIGGER watch AFTER INSERT ON external_entries WHEN new.hash <> ''
+      BEGIN INSERT INTO watched VALUES (new.position); END`.execute(db);
+    const refreshed = async () => {
+      await lists.updateExternal(id);
+      const { rows } = await sql<{ count: number }>`SELECT count(*) AS count FROM watched`.execute(db);
+      await sql`DELETE FROM watched`.execute(db);
+      staged.push(rows[0]!.count);
+    };
+    await playlist.setFlag("locked", [before.get("T3")!.id], true);
+    await playlist.remove([before.get("T4")!.id]);
+    server.behaviour.text = listOf(
+      ["T0", "http://h/0?new", ' tvg-id="t0"'],
+      ...entries.slice(1, 299),
+      ["Added", "http://h/added", ""],
+    );
+    await refreshed();
+    const after = await items();
+    assertEquals([after.get("T0")!.url, after.get("T299")!.enabled, after.get("Added")!.enabled], [
+      "http://h/0?new",
+      false,
+      true,
+    ]);
+    assertEquals([after.has("T4"), after.get("T1")!.id], [false, before.get("T1")!.id]);
+    // The item that vanished comes back, a locked one that changed does not change before it is unlocked.
+    server.behaviour.text = listOf(
+      ...entries.map((entry, i): Entry => i === 3 ? ["T3", "http://h/3?new", ' tvg-id="t3"'] : entry),
+    );
+    await refreshed();
+    assertEquals((await items()).get("T299")!.enabled, true);
+    assertEquals((await items()).get("T3")!.url, "http://h/3");
+    await playlist.setFlag("locked", [before.get("T3")!.id], false);
+    await refreshed();
+    assertEquals((await items()).get("T3")!.url, "http://h/3?new");
+    await lists.editExternal(id, { category: "D", name: "n", updateInterval: 0 });
+    await refreshed();
+    assertEquals((await items()).get("T1")!.category, "D");
+    assertEquals(staged, [2, 3, 1, 300]);
   });
 });

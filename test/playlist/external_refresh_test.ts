@@ -263,15 +263,17 @@ test("an update rejects with conflict and disables nothing when another engine r
         report: () => {},
         signal: never,
       });
-    const staged = await read(text + "http://h/new\n");
+    // Unchanged entries are not staged.
+    const changed = text.replaceAll("http://h/", "http://h/x");
+    const staged = await read(changed + "http://h/new\n");
     const { rows } = staged;
-    const { matched } = await match(store, id, staged, never);
+    const { matched, lost } = await match(store, id, staged, never);
     assertEquals([rows, matched], [301, 300]);
     // The other one has begun to read, has read some of it, and all of it without having looked for the items.
-    const others = [() => clearStage(store, id), () => read(listOf(["T0", "http://h/0"])), () => read(text)];
+    const others = [() => clearStage(store, id), () => read(listOf(["T0", "http://h/0"])), () => read(changed)];
     for (const interfere of others) {
       await interfere();
-      await fails(() => markVanished(store, id, 1, { rows, matched }), /another engine/);
+      await fails(() => markVanished(store, id, 1, { rows, matched, lost }), /another engine/);
     }
     assertEquals([...(await items()).values()], before);
     await clearStage(store, id);

@@ -16,6 +16,7 @@ import type { SharedIds } from "../shared-ids.ts";
 /** Columns of items that a refresh may write. */
 const WRITTEN = [
   ...ENTRY_COLUMNS,
+  "entry_key",
   "first_hash",
   "first_hash_v2",
   "enabled",
@@ -37,6 +38,8 @@ export interface Expected {
   /** Entries, and how many of them match an item. */
   readonly rows: number;
   readonly matched: number;
+  /** Items that have no entry. */
+  readonly lost: readonly number[];
 }
 
 /** The staged entries belong to another engine on the same database, which began to read the list after this one. */
@@ -51,7 +54,7 @@ async function exists(trx: Transaction<Schema>, id: number): Promise<boolean> {
 }
 
 /**
- * Disables the items that no entry matches; locked ones stay as they are. Call before `applyEntries`. Rejects with
+ * Disables the items that no entry matches (`lost`); locked ones stay as they are. Call before `applyEntries`. Rejects with
  * `conflict`, and changes nothing, when the staged entries are no longer what `expected` says.
  */
 export async function markVanished(store: Store, id: number, now: number, expected: Expected): Promise<void> {
@@ -63,20 +66,16 @@ export async function markVanished(store: Store, id: number, now: number, expect
     if (!await exists(trx, id)) return;
     if (found.rows !== expected.rows || found.matched !== expected.matched) throw overtaken();
     const size = new StepSize(MIN_MARKED, MAX_MARKED);
-    for (let after = 0;;) {
+    for (let from = 0; from < expected.lost.length;) {
       await nextTurn();
-      const { rows } = await sql<{ id: number }>`SELECT id FROM playlist_items
-        WHERE external_playlist_id = ${id} AND id > ${after} ORDER BY id LIMIT ${size.value}`.execute(trx);
-      const last = rows[rows.length - 1];
-      if (last === undefined) break;
-      const ids = JSON.stringify(rows.map((row) => row.id));
+      const part = expected.lost.slice(from, from + size.value);
       await size.run(() =>
         sql`UPDATE playlist_items
           SET vanished_at = ${now}, enabled_before = enabled, enabled = 0, updated_at = ${now}
-          WHERE id IN (SELECT value FROM json_each(${ids})) AND is_deleted = 0 AND locked = 0 AND vanished_at IS NULL
-            AND NOT EXISTS (SELECT 1 FROM external_entries WHERE item_id = playlist_items.id)`.execute(trx)
+          WHERE id IN (SELECT value FROM json_each(${JSON.stringify(part)})) AND is_deleted = 0 AND locked = 0
+            AND vanished_at IS NULL`.execute(trx)
       );
-      after = last.id;
+      from += part.length;
     }
   });
 }

@@ -17,8 +17,8 @@ export interface Matched {
   readonly matched: number;
   /** Items that the list had at its last update, without those in the trash and locked ones. */
   readonly present: number;
-  /** How many of them have no entry any more. */
-  readonly lost: number;
+  /** Which of them have no entry any more. */
+  readonly lost: readonly number[];
 }
 
 /** An entry and its item. A negative item stands for `removed[-item - 1]`, a channel that the user deleted for good. */
@@ -35,9 +35,10 @@ interface Pair {
 export async function match(
   store: Store,
   id: number,
-  { removed, ids }: Pick<Staged, "removed" | "ids">,
+  staged: Pick<Staged, "removed" | "ids" | "items" | "settledIds">,
   signal: AbortSignal,
 ): Promise<Matched> {
+  const { removed, ids } = staged;
   const db = await store.open();
   let matched = 0;
   const assign = async (pairs: readonly Pair[]) => {
@@ -60,13 +61,13 @@ export async function match(
       FROM json_each(${hashes}) AS wanted CROSS JOIN playlist_items ON ${hashIs("hash", sql`wanted.value`)}
       WHERE +external_playlist_id = ${id} ORDER BY playlist_items.id`.execute(db);
     const byHash = new Map<string, number[]>();
-    for (const item of items) append(byHash, item.hash, item.id);
+    for (const item of items) if (staged.items.isFree(item.id)) append(byHash, item.hash, item.id);
     await assign(page.flatMap(({ position, hash, nth }) => {
       const item = byHash.get(hash)?.[nth];
       return item === undefined ? [] : [{ position, item }];
     }));
   }
-  const free = await freeItems(store, id, removed);
+  const free = await freeItems(store, staged);
   const moved: Pair[] = [];
   const take = async (pairs: readonly Pair[]) => {
     for (const pair of pairs) {
@@ -114,7 +115,7 @@ export async function match(
     await take(pairs.slice(from, from + MATCHED_AT_ONCE));
   }
   await followRemoved(store, id, removed, moved);
-  return { matched, present: free.present, lost: free.shown.size };
+  return { matched, present: staged.items.present, lost: [...free.shown] };
 }
 
 /** Notes the present addresses of channels that the user deleted for good. */
@@ -149,43 +150,41 @@ interface FreeItems {
   readonly byName: Map<string, number[]>;
   /** The item whose id no other has, taken or not, by `channelId`; 0 where several have it. */
   readonly byId: Map<string, number>;
-  /** As in `Matched`. */
-  readonly present: number;
   /** Which of those `present` have no entry. */
   readonly shown: Set<number>;
 }
 
-async function freeItems(store: Store, id: number, removed: readonly Removed[]): Promise<FreeItems> {
+async function freeItems(
+  store: Store,
+  { removed, items, settledIds }: Pick<Staged, "removed" | "items" | "settledIds">,
+): Promise<FreeItems> {
   const db = await store.open();
   const byName = new Map<string, number[]>();
   const byId = new Map<string, number>();
   const shown = new Set<number>();
-  let present = 0;
   const note = (item: number, tvg_id: string, title: string, isTaken: boolean) => {
     const key = channelId(tvg_id);
-    if (key !== "") byId.set(key, byId.has(key) ? 0 : item);
+    if (key !== "") byId.set(key, byId.has(key) || settledIds.has(key) ? 0 : item);
     if (!isTaken) append(byName, entryName({ tvg_id }, { title }), item);
   };
-  for (let after = 0;;) {
+  const all = [...items.free];
+  for (let from = 0; from < all.length; from += MATCHED_AT_ONCE) {
+    const part = all.slice(from, from + MATCHED_AT_ONCE);
     const { rows } = await sql<FreeItem>`
       SELECT id, tvg_id, imported ->> 'title' AS title,
-        EXISTS (SELECT 1 FROM external_entries WHERE item_id = item.id) AS taken,
-        is_deleted = 0 AND locked = 0 AND vanished_at IS NULL AS is_present
-      FROM playlist_items AS item WHERE external_playlist_id = ${id} AND id > ${after}
-      ORDER BY id LIMIT ${MATCHED_AT_ONCE}`.execute(db);
-    const last = rows[rows.length - 1];
-    if (last === undefined) break;
+        EXISTS (SELECT 1 FROM external_entries WHERE item_id = item.id) AS taken
+      FROM playlist_items AS item WHERE id IN (SELECT value FROM json_each(${JSON.stringify(part.map(([id]) => id))}))
+      ORDER BY id`.execute(db);
+    const isPresent = new Map(part);
     for (const row of rows) {
-      present += row.is_present;
       note(row.id, row.tvg_id, row.title, row.taken === 1);
-      if (row.taken === 0 && row.is_present === 1) shown.add(row.id);
+      if (row.taken === 0 && isPresent.get(row.id)) shown.add(row.id);
     }
-    after = last.id;
     await nextTurn();
   }
   // An older release did not note their names.
   for (const [at, { tvg_id, title }] of removed.entries()) if (title !== null) note(-at - 1, tvg_id, title, false);
-  return { byName, byId, present, shown };
+  return { byName, byId, shown };
 }
 
 interface FreeItem {
@@ -193,7 +192,6 @@ interface FreeItem {
   readonly tvg_id: string;
   readonly title: string;
   readonly taken: 0 | 1;
-  readonly is_present: 0 | 1;
 }
 
 function append(lists: Map<string, number[]>, key: string, value: number): void {

@@ -17,6 +17,7 @@ import {
   inStatements,
   type ListFacts,
 } from "../entry.ts";
+import { entryKey, factsKey, KnownItems } from "./entry-keys.ts";
 import { GroupNames } from "../group-names.ts";
 import { guidesOf, readM3u } from "../m3u/read.ts";
 import { SharedIds } from "../shared-ids.ts";
@@ -33,10 +34,14 @@ const MAX_ENTRIES = 500_000;
 /** A list that was read. */
 export interface Staged {
   readonly entries: number;
-  /** Entries staged, without duplicates and those that the user deleted. */
+  /** Entries staged, without duplicates, unchanged ones and those that the user deleted. */
   readonly rows: number;
   readonly guides: readonly string[];
   readonly ids: SharedIds;
+  /** The items that the list had before; those of unchanged entries, which are not staged, are not free any more. */
+  readonly items: KnownItems;
+  /** Ids of the unchanged entries, as `channelId` returns them. */
+  readonly settledIds: ReadonlySet<string>;
   /** Channels that the user deleted for good and that no entry has under the same address. */
   readonly removed: readonly Removed[];
 }
@@ -66,6 +71,8 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
   const { id, signal, baseUrl, maxBytes, isUnpacked = false } = request;
   const db = await store.open();
   await clearStage(store, id);
+  const items = await KnownItems.load(store, id);
+  const settledIds = new Set<string>();
   const removedRows = await db.selectFrom("external_removed").select(["hash", "tvg_id", "title"])
     .where("external_playlist_id", "=", id).execute();
   const removed = new Set(removedRows.map(({ hash }) => hash));
@@ -82,9 +89,15 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
   const flush = async () => {
     if (signal.aborted) throw abortError(signal);
     const facts = { ...request.facts, header: header.attributes, groups };
+    const factsText = factsKey(facts);
     const write = (trx: Transaction<Schema>) => async (part: readonly M3uEntry[]) => {
-      const all = part.map((entry) => ({ entry, fields: entryFields(entry, facts) }));
-      for (const { fields } of all) ids.add(fields);
+      const all: { entry: M3uEntry; fields: EntryFields }[] = [];
+      for (const entry of part) {
+        const tvgId = ids.add({ title: entry.title, tvg_id: entry.attributes["tvg-id"] ?? "" });
+        const entry_key = entryKey(entry, factsText);
+        if (!items.settle(entry_key)) all.push({ entry, fields: { ...entryFields(entry, facts), entry_key } });
+        else if (tvgId !== "") settledIds.add(tvgId);
+      }
       const isKept = ({ hash }: EntryFields) => {
         if (!removed.has(hash)) return true;
         removedHere.add(hash);
@@ -130,6 +143,8 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
     rows: position,
     guides: [...guides],
     ids,
+    items,
+    settledIds,
     removed: removedRows.filter(({ hash }) => !removedHere.has(hash)),
   };
 }

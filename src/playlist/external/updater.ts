@@ -8,7 +8,7 @@ import { deadline } from "../../bytes/deadline.ts";
 import { withoutCredentials } from "../../bytes/url-credentials.ts";
 import { hasCode, MillraceError } from "../../errors.ts";
 import type { Clock, Logger } from "../../ports.ts";
-import { addGuides } from "../import.ts";
+import { addGuides, ungroup } from "../import.ts";
 import { nextUpdateAt } from "../refresh-time.ts";
 import type { SpoolParts } from "../spool.ts";
 import type { TaskError } from "../tasks.ts";
@@ -170,13 +170,14 @@ export class ExternalUpdater {
       const now = this.#now();
       // Without a length nothing else shows that the connection broke off.
       const hasEnd = isUnpacked || headers.has("content-length") || headers.has("transfer-encoding");
-      const loss = { present, lost, isCut: !hasEnd && list.endsInLine() };
+      const loss = { present, lost: lost.length, isCut: !hasEnd && list.endsInLine() };
       requireCredible(loss, { since: row.shrunk_at, now, isByHand });
       // From here until the end the items match neither the last list nor this one: after a failure the next update must
       // read the list whole.
       await forgetValidators(await store.open(), "", (eb) => eb("id", "=", row.id));
-      await markVanished(store, row.id, now, { rows, matched });
+      await markVanished(store, row.id, now, { rows, matched, lost });
       await applyEntries(store, row.id, staged, now, signal);
+      await ungroup(store, { after: 0, list: row.id }, staged.ids);
       return staged;
     } finally {
       await clearStage(store, row.id);
