@@ -68,6 +68,7 @@ const EXTERNAL: Shape = {
   url: "string",
   login: "string",
   password: "string",
+  user_agent: "string",
   update_interval: "integer",
   updated_at: "integer",
   last_update: "integer",

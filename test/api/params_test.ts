@@ -110,7 +110,7 @@ test("paramReader() never shows the schema library's text", () => {
         const texts = (asked: string) => typeof value !== "string" ? [] : asked === name ? [value] : ["1"];
         const file = () => value instanceof File ? value : undefined;
         try {
-          readOne({ texts, list: () => undefined, file });
+          readOne({ texts, list: () => undefined, file, names: () => [] });
         } catch (error) {
           refused++;
           assert(error instanceof ApiError, String(error));
