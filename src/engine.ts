@@ -23,6 +23,7 @@ import { engineFigures } from "./metrics/engine-figures.ts";
 import { exposition } from "./metrics/exposition.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
 import { Metrics } from "./metrics/metrics.ts";
+import type { CushionSetting } from "./playback/cushion.ts";
 import type { Ports, RequestInfo } from "./ports.ts";
 
 export type { Engine, EngineOptions } from "./engine/options.ts";
@@ -58,7 +59,8 @@ async function assemble(ground: Ground): Promise<Engine> {
   const { manager, broadcasts, discovery, totals } = swarms;
   const finding = createContent(ground, kept, swarms, store);
   const { resolver, content, analyzer, media, metadataOf } = finding;
-  const sessions = await openSessions(ground, swarms, finding, kept.transportCache, metrics);
+  const cushion: CushionSetting = { choice: options.cushion ?? "auto" };
+  const sessions = await openSessions(ground, swarms, finding, kept.transportCache, metrics, cushion);
   const library = openLibrary(ground, store, finding, swarms);
   const { players, pages, cast, ...playing } = await createPlayers(ports, options, stateDir, policy);
   const announcements = new Announcements({
@@ -130,6 +132,7 @@ async function assemble(ground: Ground): Promise<Engine> {
         manager,
         broadcasts,
         sessions,
+        cushion,
         cacheFigures,
         recentLog: ground.recentLog,
       }),

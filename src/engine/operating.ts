@@ -1,6 +1,7 @@
 /** The engine's settings and current usage, for the method API. */
 import type { EngineSettings, Operating, TorrentProgress } from "../http/api/parts.ts";
 import type { LiveSwarmManager } from "../live/swarm/live-swarms.ts";
+import type { CushionSetting } from "../playback/cushion.ts";
 import type { Sessions } from "../playback/sessions.ts";
 import type { CacheFigures } from "../playback/stat.ts";
 import type { TorrentSwarmManager } from "../swarm/manager.ts";
@@ -13,6 +14,7 @@ export interface OperatingParts {
   readonly manager: TorrentSwarmManager;
   readonly broadcasts: LiveSwarmManager;
   readonly sessions: Sessions;
+  readonly cushion: CushionSetting;
   readonly cacheFigures: () => CacheFigures;
   readonly recentLog: RecentLog;
 }
@@ -32,6 +34,7 @@ export function createOperating(parts: OperatingParts): Operating {
         uploadBytesPerSecond: uploadBucket.bytesPerSecond,
         maxPeers: manager.maxPeers,
       },
+      cushion: parts.cushion.choice,
       cache: { kind: options.cache ?? "ram", ...parts.cacheFigures() },
       network: {
         peerPort: manager.peerAddress?.port ?? null,
@@ -58,5 +61,11 @@ export function createOperating(parts: OperatingParts): Operating {
       unread: [...swarm.named.unread],
     };
   };
-  return { settings, progress, setLimits: (limits) => manager.setLimits(limits), log: () => parts.recentLog.lines() };
+  return {
+    settings,
+    progress,
+    setLimits: (limits) => manager.setLimits(limits),
+    setCushion: (choice) => void (parts.cushion.choice = choice),
+    log: () => parts.recentLog.lines(),
+  };
 }

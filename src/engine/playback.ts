@@ -3,6 +3,7 @@ import type { TransportCache } from "../content/transport-cache.ts";
 import { ForeignPrograms } from "../media/foreign/programs.ts";
 import { FfmpegEncoder } from "../media/transcode/ffmpeg.ts";
 import type { Metrics } from "../metrics/metrics.ts";
+import type { CushionSetting } from "../playback/cushion.ts";
 import { SessionRecords } from "../playback/session-records.ts";
 import { Sessions } from "../playback/sessions.ts";
 import { isLive } from "../metainfo/live.ts";
@@ -20,6 +21,7 @@ export async function openSessions(
   { resolver }: ContentParts,
   transportCache: TransportCache,
   metrics: Metrics,
+  cushion: CushionSetting,
 ): Promise<Sessions> {
   const { clock, log, files, processes } = ports;
   const publisher = createPublisher(discovery, clock, log);
@@ -34,7 +36,7 @@ export async function openSessions(
     liveWindow: await createWindowMaker(ports, options),
     resolver,
     startTimeoutMs,
-    cushion: { choice: options.cushion ?? "auto" },
+    cushion,
     audioEncoder: new FfmpegEncoder(processes, clock),
     foreignReader: new ForeignPrograms(processes, ports.http, clock),
     audioTarget: options.audioTarget ?? "aac",

@@ -274,6 +274,8 @@ export interface Settings {
   readonly runtime: string;
   readonly access: { readonly intranet: boolean; readonly internet: boolean };
   readonly limits: { readonly download: number; readonly upload: number; readonly max_peers: number };
+  /** `auto`, `off`, or seconds of the film. */
+  readonly cushion: string;
   readonly cache: { readonly kind: "disk" | "ram" | "seed"; readonly limit: number; readonly used: number };
   readonly network: {
     readonly connected: boolean;

@@ -80,8 +80,8 @@ export function AccessCard({ settings: { access }, changed }: ChangingCardProps)
   );
 }
 
-/** How fast it may download and upload. */
-export function LimitsCard({ settings: { limits }, changed }: ChangingCardProps) {
+/** How fast it may download and upload, and whether films wait for slow peers. */
+export function LimitsCard({ settings: { limits, cushion }, changed }: ChangingCardProps) {
   const [note, setNote] = useState("");
   const submit = (event: Event) => {
     event.preventDefault();
@@ -91,6 +91,10 @@ export function LimitsCard({ settings: { limits }, changed }: ChangingCardProps)
       setNote(text("saved"));
       changed();
     }, (error) => setNote(text("failed", error.message || text("engineGone"))));
+  };
+  const wait = (value: boolean) => {
+    call("set_cushion", { value: value ? "auto" : "off" })
+      .catch((error) => setNote(text("failed", error.message || text("engineGone")))).then(changed);
   };
   const shown = (bytes: number) => Math.round(bytes / MEGABIT * 100) / 100;
   return (
@@ -107,6 +111,15 @@ export function LimitsCard({ settings: { limits }, changed }: ChangingCardProps)
         </label>
         <button type="submit">{text("save")}</button>
       </form>
+      <label class="switch">
+        <input
+          type="checkbox"
+          role="switch"
+          checked={cushion !== "off"}
+          onChange={(event: Event) => wait((event.target as HTMLInputElement).checked)}
+        />
+        <span>{text("waitForPeers")}</span>
+      </label>
       <p class="note" aria-live="polite">{note === "" ? text("limitsHint", limits.max_peers) : note}</p>
     </article>
   );

@@ -66,6 +66,7 @@ const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: bool
   set_position: [false, true],
   get_settings: [false, true],
   set_limits: [false, true],
+  set_cushion: [false, true],
   get_torrent_progress: [false, true],
   get_tasks: [false, true],
   get_log: [false, true],

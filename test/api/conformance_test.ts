@@ -172,11 +172,13 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
     updated_at: "integer",
   }],
   ["set_limits", "download=125000&upload=0", OK],
+  ["set_cushion", "value=90", OK],
   ["get_settings", "", {
     version: { version: "string", code: "integer", platform: "string" },
     runtime: "string",
     access: { intranet: "boolean", internet: "boolean" },
     limits: { download: "=125000", upload: "=0", max_peers: "integer" },
+    cushion: '="90"',
     cache: { kind: '="ram"', limit: "integer", used: "integer" },
     network: { connected: "boolean", peer_port: "integer", dht: "=false", lsd: "=false", pex: "=true" },
     swarms: "integer",

@@ -57,7 +57,16 @@ const DOCUMENTED: Readonly<Record<string, string>> = {
 const ADDITIONS = [
   ...["get_player_status", "control_player", "get_cast_senders", "set_cast_sender"],
   ...["get_task", "cancel_task", "get_playlist_url", "search", "get_position", "set_position"],
-  ...["get_settings", "set_limits", "get_tasks", "get_log", "broadcast_start", "broadcast_stop", "broadcast_list"],
+  ...[
+    "get_settings",
+    "set_limits",
+    "set_cushion",
+    "get_tasks",
+    "get_log",
+    "broadcast_start",
+    "broadcast_stop",
+    "broadcast_list",
+  ],
   ...["playlist_check", "playlist_get_checks", "playlist_get_categories", "get_torrent_progress"],
 ];
 /** Methods that need no token. */

@@ -27,8 +27,12 @@ test("get_settings follows what set_allow_* and set_limits change, and get_setti
       assertEquals(after.access, { intranet: false, internet: true });
       assertEquals([after.limits.download, after.limits.upload, after.swarms], [500_000, 100_000, 1]);
       lease.release();
+      assertEquals(after.cushion, "off");
+      assertEquals((await call("set_cushion", { ...token, value: "120" })).result, "ok");
+      assertEquals((await call("get_settings", token)).result.cushion, "120");
+      assertMatch((await call("set_cushion", { ...token, value: "0" })).error!.message, /value/);
       assertMatch((await call("set_limits", { ...token, download: "-1" })).error!.message, /download/);
-    }, { maxPeers: 33 });
+    }, { maxPeers: 33, cushion: "off" });
   } finally {
     await seeder.close();
   }

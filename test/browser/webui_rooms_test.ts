@@ -48,6 +48,7 @@ test("settings show the engine and change access and limits", async () => {
     [
       true,
       false,
+      true,
     ],
   );
   await page.click(".switch:first-of-type");
@@ -59,6 +60,8 @@ test("settings show the engine and change access and limits", async () => {
   await page.click(".limits button");
   await until("the limits hold", async () => (await api("get_settings")).limits.download === 5_000_000);
   assertEquals((await api("get_settings")).limits.upload, 312_500);
+  await page.click("text=Where peers are slower than a film");
+  await until("films do not wait", async () => (await api("get_settings")).cushion === "off");
   await page.click("text=Show the token");
   await page.waitForFunction((token) => document.querySelector(".secret code")?.textContent === token, TOKEN);
   assertEquals(await barriers(page), []);

@@ -10,6 +10,7 @@ import type { Channels } from "../../playlist/channel.ts";
 import type { BroadcastStatus } from "../../live/broadcast/broadcast-types.ts";
 import type { MemberFigures } from "../../live/swarm/member-figures.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
+import type { CushionChoice } from "../../playback/cushion.ts";
 import type { Positions } from "../../playback/positions.ts";
 import type { ItemChecks } from "../../playlist/checks.ts";
 import type { Playlist } from "../../playlist/items.ts";
@@ -29,6 +30,8 @@ export interface Operating {
   settings(): EngineSettings;
   /** Progress of a torrent that runs here; null: it does not run. */
   progress(infohashHex: string): TorrentProgress | null;
+  /** For sessions that choose none, also those that run. */
+  setCushion(choice: CushionChoice): void;
   setLimits(limits: { readonly downloadBytesPerSecond?: number; readonly uploadBytesPerSecond?: number }): void;
   /** The newest warnings and errors, the newest first. */
   log(): readonly {
@@ -63,6 +66,7 @@ export interface EngineSettings {
     readonly uploadBytesPerSecond: number;
     readonly maxPeers: number;
   };
+  readonly cushion: CushionChoice;
   readonly cache: { readonly kind: "disk" | "ram" | "seed"; readonly limitBytes: number; readonly usedBytes: number };
   readonly network: {
     readonly peerPort: number | null;

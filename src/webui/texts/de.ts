@@ -131,6 +131,7 @@ export const DE: Texts = {
   limits: "Geschwindigkeit begrenzen",
   limitDown: "Download, Mbit/s",
   limitUp: "Upload, Mbit/s",
+  waitForPeers: "Sind die Peers langsamer als ein Film, einmal warten und dann ohne Unterbrechung spielen",
   limitsHint: "0 heißt unbegrenzt. Gilt, bis die Engine endet; höchstens {0} Peers gleichzeitig.",
   save: "Speichern",
   saved: "Gespeichert",

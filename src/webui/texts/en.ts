@@ -127,6 +127,7 @@ export const EN = {
   limits: "Speed limits",
   limitDown: "Download, Mbit/s",
   limitUp: "Upload, Mbit/s",
+  waitForPeers: "Where peers are slower than a film, wait once and then play without a stop",
   limitsHint: "0 is no limit. Kept until the engine ends; at most {0} peers at once.",
   save: "Save",
   saved: "Saved",

@@ -131,6 +131,7 @@ export const ES: Texts = {
   limits: "Límites de velocidad",
   limitDown: "Bajada, Mbit/s",
   limitUp: "Subida, Mbit/s",
+  waitForPeers: "Si los pares son más lentos que la película, esperar una vez y reproducirla sin cortes",
   limitsHint: "0 es sin límite. Vale hasta que el motor termine; como máximo {0} pares a la vez.",
   save: "Guardar",
   saved: "Guardado",

@@ -131,6 +131,7 @@ export const FR: Texts = {
   limits: "Limites de débit",
   limitDown: "Réception, Mbit/s",
   limitUp: "Envoi, Mbit/s",
+  waitForPeers: "Si les pairs sont plus lents que le film, attendre une fois puis lire sans interruption",
   limitsHint: "0 : sans limite. Valable jusqu'à l'arrêt du moteur ; {0} pairs au plus à la fois.",
   save: "Enregistrer",
   saved: "Enregistré",

@@ -131,6 +131,7 @@ export const IT: Texts = {
   limits: "Limiti di velocità",
   limitDown: "Download, Mbit/s",
   limitUp: "Upload, Mbit/s",
+  waitForPeers: "Se i peer sono più lenti del film, attendere una volta e poi riprodurre senza interruzioni",
   limitsHint: "0 significa senza limite. Vale finché il motore è in esecuzione; al massimo {0} peer insieme.",
   save: "Salva",
   saved: "Salvato",

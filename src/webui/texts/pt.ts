@@ -131,6 +131,7 @@ export const PT: Texts = {
   limits: "Limites de velocidade",
   limitDown: "Download, Mbit/s",
   limitUp: "Upload, Mbit/s",
+  waitForPeers: "Se os pares forem mais lentos do que o filme, esperar uma vez e reproduzir sem parar",
   limitsHint: "0 é sem limite. Vale até o motor parar; no máximo {0} pares ao mesmo tempo.",
   save: "Salvar",
   saved: "Salvo",

@@ -128,6 +128,7 @@ export const ZH: Texts = {
   limits: "速度限制",
   limitDown: "下载，Mbit/s",
   limitUp: "上传，Mbit/s",
+  waitForPeers: "节点慢于影片时，先等待一次，再不间断播放",
   limitsHint: "0 表示不限。引擎停止后失效；最多同时连接 {0} 个节点。",
   save: "保存",
   saved: "已保存",

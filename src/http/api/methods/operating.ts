@@ -3,6 +3,7 @@ import * as z from "zod";
 import { defineMethod, type Method } from "../method.ts";
 import { INFOHASH, NONE, OK, VERSION_INFO } from "../schemas.ts";
 import { versionInfo } from "../../service-routes.ts";
+import { CUSHION } from "../../playback-schema.ts";
 import { TASK, taskJson } from "./task-json.ts";
 
 /** Fastest limit that is taken, bytes per second: 100 Gbit/s. */
@@ -22,6 +23,7 @@ export const OPERATING_METHODS: readonly Method[] = [
       runtime: z.string(),
       access: z.object({ intranet: z.boolean(), internet: z.boolean() }),
       limits: z.object({ download: RATE, upload: RATE, max_peers: z.int() }),
+      cushion: z.string().describe("As set_cushion takes it"),
       cache: z.object({ kind: z.enum(["disk", "ram", "seed"]), limit: z.int(), used: z.int() }),
       network: z.object({
         connected: z.boolean(),
@@ -35,7 +37,7 @@ export const OPERATING_METHODS: readonly Method[] = [
       sessions: z.int(),
     }),
     handle(_params, { parts }) {
-      const { limits, cache, network, ...counts } = parts.operating.settings();
+      const { limits, cushion, cache, network, ...counts } = parts.operating.settings();
       return {
         version: versionInfo(parts.runtime),
         runtime: `${parts.runtime.name} ${parts.runtime.version}`,
@@ -45,6 +47,7 @@ export const OPERATING_METHODS: readonly Method[] = [
           upload: limits.uploadBytesPerSecond,
           max_peers: limits.maxPeers,
         },
+        cushion: String(cushion),
         cache: { kind: cache.kind, limit: cache.limitBytes, used: cache.usedBytes },
         network: { ...network.sources, connected: parts.isConnected(), peer_port: network.peerPort },
         ...counts,
@@ -63,6 +66,19 @@ export const OPERATING_METHODS: readonly Method[] = [
         ...(download === undefined ? {} : { downloadBytesPerSecond: download }),
         ...(upload === undefined ? {} : { uploadBytesPerSecond: upload }),
       });
+      return "ok" as const;
+    },
+  }),
+  defineMethod({
+    name: "set_cushion",
+    summary:
+      "Sets how much of a film is waited for once the peers have proved slower than it, until the engine ends; for sessions that choose none.",
+    public: false,
+    remote: true,
+    params: z.object({ value: CUSHION.describe("auto, off or seconds of the film") }),
+    result: OK,
+    handle({ value }, { parts }) {
+      parts.operating.setCushion(value);
       return "ok" as const;
     },
   }),
