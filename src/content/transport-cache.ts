@@ -52,7 +52,10 @@ export interface TransportCache<T = AnyMetainfo> {
   byInfohash(infohashHex: string): Promise<T | null>;
   /** The transport file of a content id (40 hex), null when it was never seen. */
   byContentId(contentIdHex: string): Promise<T | null>;
-  /** Keeps a transport file; never rejects (a full disk costs only speed). Returns its content id. */
+  /**
+   * Keeps a transport file; never rejects (a full disk costs only speed). Returns its content id. The first of an infohash
+   * stays, unless it has no trackers and a later one does: what peers send has none.
+   */
   keep(metainfo: T): Promise<string>;
   /** Resolves when nothing is being written any more; later files are not kept. */
   close(): Promise<void>;
@@ -87,6 +90,11 @@ export function createCache<T extends Identified>(
     : new DiskCache<T>(files, directory, log, codec, bounds);
 }
 
+/** Whether `file` names trackers, of which `known`, kept of the same infohash, has none. */
+function saysMore(file: Identified, known: Identified | null): boolean {
+  return file.trackers.length > 0 && known !== null && known.trackers.length === 0;
+}
+
 class MemoryCache<T extends Identified> implements TransportCache<T> {
   readonly #codec: TransportCodec<T>;
   readonly #byInfohash = new Map<string, { readonly metainfo: T; readonly bytes: number }>();
@@ -112,7 +120,9 @@ class MemoryCache<T extends Identified> implements TransportCache<T> {
     const { maxFiles, maxMemoryBytes } = this.#bounds;
     this.#infohashOf.set(id, metainfo.infohashHex);
     if (this.#infohashOf.size > maxFiles) this.#infohashOf.delete(this.#infohashOf.keys().next().value!);
-    if (this.#byInfohash.has(metainfo.infohashHex)) return id;
+    const known = this.#byInfohash.get(metainfo.infohashHex);
+    if (known !== undefined && !saysMore(metainfo, known.metainfo)) return id;
+    this.#bytes -= known?.bytes ?? 0;
     const bytes = this.#codec.encode(metainfo).length;
     this.#byInfohash.set(metainfo.infohashHex, { metainfo, bytes });
     this.#bytes += bytes;
@@ -198,6 +208,11 @@ class DiskCache<T extends Identified> implements TransportCache<T> {
     }
   }
 
+  #forget(infohashHex: string): void {
+    this.#readBytes -= this.#read.get(infohashHex)?.bytes ?? 0;
+    this.#read.delete(infohashHex);
+  }
+
   async byContentId(contentIdHex: string): Promise<T | null> {
     try {
       const bytes = await this.#files.readFile(`${this.#directory}/${contentIdHex}.id`, { maxBytes: 64 });
@@ -229,10 +244,13 @@ class DiskCache<T extends Identified> implements TransportCache<T> {
     const idPath = `${this.#directory}/${id}.id`;
     try {
       const [hasFile, hasId] = await Promise.all([this.#exists(path), this.#exists(idPath)]);
-      if (hasFile && hasId) return;
+      const isReplaced = hasFile && metainfo.trackers.length > 0 &&
+        saysMore(metainfo, await this.byInfohash(metainfo.infohashHex));
+      if (hasFile && hasId && !isReplaced) return;
       await this.#files.makeDirectory(this.#directory);
       const bytes = this.#codec.encode(metainfo);
-      if (!hasFile) await this.#files.writeFile(path, bytes);
+      if (!hasFile || isReplaced) await this.#files.writeFile(path, bytes);
+      if (isReplaced) this.#forget(metainfo.infohashHex);
       if (!hasId) await this.#files.writeFile(idPath, new TextEncoder().encode(metainfo.infohashHex));
       await this.#trim(hasFile ? 0 : bytes.length);
     } catch (error) {

@@ -170,6 +170,7 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
   ["ALTER TABLE external_playlists ADD COLUMN user_agent TEXT NOT NULL DEFAULT ''"],
   MENDED,
   ["ALTER TABLE playlist_items ADD COLUMN entry_key INTEGER"],
+  ["ALTER TABLE playlist_items ADD COLUMN file_index INTEGER"],
 ];
 
 /** From this version on texts are well-formed. */

@@ -30,6 +30,8 @@ export interface PlaylistItemsTable {
   content_id: string | null;
   /** Empty: unknown. */
   infohash: string;
+  /** File of the torrent that it plays; null: the one that playback chooses. */
+  file_index: Generated<number | null>;
   content_type: string;
   transport_type: string;
   /** 1 live, 0 VOD, -1 unknown. */

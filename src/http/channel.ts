@@ -60,8 +60,9 @@ export function playbackOf(
   const sources = members.map((member): Source => ({
     start: async (signal) => {
       const selector = selectStream({ [member.selector[0]]: member.selector[1] });
-      const { mayNamePrivate } = member;
-      return await sessions.start(startRequest(c, parts, params, { selector, output, mayNamePrivate, signal }));
+      const { mayNamePrivate, fileIndex } = member;
+      const request = startRequest(c, parts, params, { selector, output, mayNamePrivate, signal });
+      return await sessions.start({ ...request, fileIndex: params._idx ?? fileIndex ?? undefined });
     },
     played: () => parts.api.channels.played(member),
   }));

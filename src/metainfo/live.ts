@@ -201,8 +201,8 @@ export async function createLiveTransportFile(
   return { bytes: encodeMetainfo({ ...metainfo, webSeeds: [] }), metainfo };
 }
 
-/** The magnet link of a broadcast (BEP 9): infohash, name and trackers. */
-export function liveMagnet(metainfo: Pick<LiveMetainfo, "infohashHex" | "name" | "trackers">): string {
+/** The magnet link of a torrent or broadcast (BEP 9): infohash, name and trackers. */
+export function magnetLink(metainfo: Pick<AnyMetainfo, "infohashHex" | "name" | "trackers">): string {
   const trackers = metainfo.trackers.flat().map((url) => `&tr=${encodeURIComponent(url)}`);
   return `magnet:?xt=urn:btih:${metainfo.infohashHex}&dn=${encodeURIComponent(metainfo.name)}${trackers.join("")}`;
 }

@@ -12,7 +12,7 @@ const HEX_40 = /^[0-9a-f]{40}$/i;
 const SCHEME = /^([a-z][a-z0-9+.-]{0,31}):/i;
 
 /** The path at which engines serve playback (section 4.1 of the HTTP API), under any prefix. */
-const PLAYBACK_PATH = /\/[\w-]{1,64}\/(?:getstream|manifest\.m3u8)$/;
+const PLAYBACK_PATH = /\/[\w-]{1,64}\/(?:getstream|manifest\.m3u8|getfile)$/;
 
 /**
  * Reads `text`: 40 hexadecimal characters, `magnet:?…`, `scheme:?content_id=…`, `scheme:?infohash=…` and
@@ -36,6 +36,14 @@ export function readContentQuery(text: string): ContentQuery | null {
     if (HEX_40.test(id)) return { kind, id: id.toLowerCase() };
   }
   return null;
+}
+
+/** The file of a torrent that a playback URL names; null for other texts, and where playback chooses. */
+export function fileIndexIn(text: string): number | null {
+  if (!/^https?:/i.test(text) || !URL.canParse(text)) return null;
+  const { pathname, searchParams } = new URL(text);
+  const index = searchParams.get("_idx") ?? "";
+  return PLAYBACK_PATH.test(pathname) && /^\d{1,7}$/.test(index) ? Number(index) : null;
 }
 
 /** The stream that a playback URL names in its first selector, so that no engine has to be asked for it; else the URL. */

@@ -12,7 +12,7 @@ export interface CatalogueItem {
   readonly title: string;
   /** 1 live, 0 not, -1 unknown. */
   readonly isLive: number;
-  /** True when its torrent is known to have several media files. */
+  /** True when its torrent is known to have several media files, and it is not one of them. */
   readonly isMulti: boolean;
   /** Address of its picture; empty when it has none. */
   readonly picture: string;
@@ -98,7 +98,8 @@ interface Row {
   readonly picture: string;
 }
 
-const COLUMNS = sql`playlist_items.id, title, is_live, is_multi_tfile AND is_live <> 1 AS is_multi,
+const COLUMNS =
+  sql`playlist_items.id, title, is_live, is_multi_tfile AND is_live <> 1 AND file_index IS NULL AS is_multi,
   iif(poster <> '', poster, iif(tvg_logo LIKE 'data:%', '', tvg_logo)) AS picture`;
 
 function itemOf({ id, title, is_live, is_multi, picture }: Row): CatalogueItem {

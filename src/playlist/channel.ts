@@ -33,6 +33,8 @@ export interface ChannelMember {
   readonly mediaGroup: string;
   /** Selector of playback, as in an address. */
   readonly selector: readonly [name: "content_id" | "infohash" | "url" | "magnet", value: string];
+  /** File of its torrent; null: the one that playback chooses. */
+  readonly fileIndex: number | null;
   /** True when the caller that gave its address may name addresses in the private network. */
   readonly mayNamePrivate: boolean;
 }
@@ -72,6 +74,7 @@ export class Channels {
       "url",
       "content_id",
       "infohash",
+      "file_index",
       "media_group",
       MAY_NAME_PRIVATE.as("may_name_private"),
     ]).where("id", "in", looked).where("media_group", "=", group).where("is_deleted", "=", 0).where(
@@ -87,8 +90,8 @@ export class Channels {
     return rows.flatMap((row) => {
       const selector = selectorOf(row);
       if (selector === null) return [];
-      const { id, title, media_group: mediaGroup } = row;
-      return [{ id, title, mediaGroup, selector, mayNamePrivate: Boolean(row.may_name_private) }];
+      const { id, title, media_group: mediaGroup, file_index: fileIndex } = row;
+      return [{ id, title, mediaGroup, selector, fileIndex, mayNamePrivate: Boolean(row.may_name_private) }];
     });
   }
 

@@ -22,6 +22,7 @@ export interface EntryFields {
   readonly url: string | null;
   readonly content_id: string | null;
   readonly infohash: string;
+  readonly file_index: number | null;
   readonly content_type: string;
   readonly transport_type: string;
   readonly is_live: number;
@@ -173,6 +174,7 @@ export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
     url: located.url,
     content_id: located.content_id,
     infohash: located.infohash,
+    file_index: located.file_index,
     content_type: isLive === 1 ? "live" : isLive === 0 ? "vod" : "unknown",
     transport_type: transport ?? located.transport_type,
     is_live: isLive,

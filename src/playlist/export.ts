@@ -53,6 +53,7 @@ type Row =
     readonly id: number;
     readonly owner: string;
     readonly enabled: number;
+    readonly file_index: number | null;
     readonly given_number: string | null;
     readonly is_id_given: number;
     readonly imported: string | null;
@@ -97,6 +98,7 @@ async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenera
       "url",
       "content_id",
       "infohash",
+      "file_index",
       "transport_type",
       "external_playlist_id",
       "subcategory",
@@ -135,7 +137,8 @@ async function playbackUrl(row: Row, request: ExportRequest): Promise<string | n
   // A signed address is fetched as if a caller on this machine had named it.
   const isSigned = keyOf !== undefined && (name !== "url" || row.may_sign);
   const key = !isSigned ? "" : `&key=${await keyOf(name, value)}`;
-  return `${playbackBase}/${output}?${name}=${encodeURIComponent(value)}${key}`;
+  const file = row.file_index === null ? "" : `&_idx=${row.file_index}`;
+  return `${playbackBase}/${output}?${name}=${encodeURIComponent(value)}${file}${key}`;
 }
 
 /** Name and value of the playback parameter that names an item's stream; null when there is nothing to play yet. */

@@ -129,6 +129,7 @@ export async function addGuides(store: Store, externalPlaylistId: number, urls: 
 
 interface Known {
   readonly hash: string;
+  readonly file_index: number | null;
   readonly title: string;
   readonly category: string | null;
   readonly imported: string | null;
@@ -154,7 +155,7 @@ async function addNew(
   for (const { fields } of all) ids.add(fields);
   const hashes = JSON.stringify(all.map(({ fields }) => fields.hash));
   // The plus keeps SQLite from choosing another index than that of the hashes and reading all items for each batch.
-  const { rows: known } = await sql<Known>`SELECT hash, title, category, imported,
+  const { rows: known } = await sql<Known>`SELECT hash, file_index, title, category, imported,
       external_playlist_id = -1 AND enabled = 1 AS is_own
     FROM json_each(${hashes}) AS wanted CROSS JOIN playlist_items ON ${hashIs("hash", sql`wanted.value`)}
     WHERE +is_deleted = 0 AND (${owner} = '' OR owner IN ('', ${owner}))`.execute(trx);
@@ -164,17 +165,17 @@ async function addNew(
     const there = item.is_own === 1 ? keys : external;
     const imported = item.imported === null ? null : JSON.parse(item.imported) as ImportedEntry;
     const group = imported === null ? item.category ?? "" : groupOf(imported);
-    there.add(key(item.hash, item.title, group));
+    there.add(key(item, item.title, group));
     // An export has the category where the list had no group.
-    if (group === "" && item.category !== null) there.add(key(item.hash, item.title, item.category));
+    if (group === "" && item.category !== null) there.add(key(item, item.title, item.category));
     // The user may have edited the item's title since; the list still has the old one.
-    if (imported !== null) there.add(key(item.hash, imported.title, group));
+    if (imported !== null) there.add(key(item, imported.title, group));
   }
   const added: EntryFields[] = [];
   const named = await titlesOf(trx, all.flatMap(({ item }) => item === null ? [] : [item]));
   for (const { group, fields, isExternal, item } of all) {
     if (item !== null && named.get(item) === fields.title) continue;
-    const its = key(fields.hash, fields.title, group);
+    const its = key(fields, fields.title, group);
     if (keys.has(its) || isExternal && external.has(its)) continue;
     keys.add(its);
     added.push(fields);
@@ -198,6 +199,6 @@ async function titlesOf(trx: Transaction<Schema>, ids: readonly number[]): Promi
   return new Map(rows.map(({ id, title }) => [id, title]));
 }
 
-function key(hash: string, title: string, group: string): string {
-  return `${hash} ${group.length} ${group} ${title}`;
+function key({ hash, file_index }: Pick<Known, "hash" | "file_index">, title: string, group: string): string {
+  return `${hash} ${file_index} ${group.length} ${group} ${title}`;
 }

@@ -7,7 +7,7 @@ import { type RawBuilder, sql } from "kysely";
 /** Conversion of a column to a JSON value; `plain` columns are taken as they are. */
 type Kind = "plain" | "flag" | "list";
 
-/** The fields of section 2.8 of the HTTP API, in its order. Column and field have the same name. */
+/** The fields of section 2.8 of the HTTP API, in its order, and our own after them. Column and field have the same name. */
 const FIELDS: readonly (readonly [string, Kind])[] = [
   ["id", "plain"],
   ["title", "plain"],
@@ -39,6 +39,7 @@ const FIELDS: readonly (readonly [string, Kind])[] = [
   ["external_playlist_id", "plain"],
   ["created_at", "plain"],
   ["updated_at", "plain"],
+  ["file_index", "plain"],
 ];
 
 /** Stands for the address of a picture in the expressions below. */

@@ -39,6 +39,7 @@ export const ENTRY_COLUMNS: readonly (keyof EntryFields)[] = [
   "url",
   "content_id",
   "infohash",
+  "file_index",
   "content_type",
   "transport_type",
   "is_live",

@@ -36,6 +36,8 @@ export interface NewItem {
   readonly url?: string | null;
   readonly contentId?: string | null;
   readonly infohash?: string;
+  /** File of the torrent; null: the one that playback chooses. */
+  readonly fileIndex?: number | null;
   /** As in `LocatedItem`. */
   readonly transportType: string;
   readonly isLive: number;
@@ -133,6 +135,7 @@ export class Playlist {
         url: located.url,
         content_id: located.contentId,
         infohash: located.infohash,
+        file_index: item.fileIndex ?? null,
         content_type: item.isLive === 1 ? "live" : item.isLive === 0 ? "vod" : "unknown",
         transport_type: item.transportType,
         is_live: item.isLive,

@@ -1,5 +1,5 @@
 /** Derives the fields of section 2.8 that depend on an entry's address, from the form of that address alone. */
-import { readContentQuery } from "../metainfo/query.ts";
+import { fileIndexIn, readContentQuery } from "../metainfo/query.ts";
 import { parseMagnet } from "../metainfo/magnet.ts";
 
 /** Fields of a playlist item that follow from its address. */
@@ -14,6 +14,8 @@ export interface LocatedItem {
   readonly infohash: string;
   /** null when an id says everything. */
   readonly url: string | null;
+  /** File of the torrent; null when the address does not name one. */
+  readonly file_index: number | null;
   /** 0 recorded, 1 live, -1 unknown. */
   readonly is_live: -1 | 0 | 1;
 }
@@ -30,11 +32,16 @@ const LIVE_SCHEME = /^(?:udp|rtp|igmp|srt|rist):/i;
 
 /**
  * Reads `address`: a bare id, a magnet link, an engine's URI under any scheme name, the playback URL of an engine
- * (`/engine/getstream`, `/engine/manifest.m3u8` on any host, section 4.1), a transport file, an HLS manifest or anything
+ * (`/engine/getstream`, `/engine/manifest.m3u8` or `/engine/getfile` on any host, section 4.1), a transport file, an HLS manifest or anything
  * else. `durationSeconds` is what the list says: a positive one means that the content ends.
  */
 export function locateItem(address: string, durationSeconds = -1): LocatedItem {
   const text = address.trim();
+  const located = locate(text, durationSeconds);
+  return located.transport_type === "bt" ? { ...located, file_index: fileIndexIn(text) } : located;
+}
+
+function locate(text: string, durationSeconds: number): LocatedItem {
   const isLive = durationSeconds > 0 ? 0 : -1;
   const query = readContentQuery(text);
   switch (query?.kind) {
@@ -50,7 +57,7 @@ export function locateItem(address: string, durationSeconds = -1): LocatedItem {
   if (!URL.canParse(bare)) return item("direct", isLive, { url: text });
   const url = new URL(bare);
   const path = url.pathname;
-  if (/\/engine\/(?:getstream|manifest\.m3u8)$/.test(path)) return playback(url, text, isLive);
+  if (/\/engine\/(?:getstream|manifest\.m3u8|getfile)$/.test(path)) return playback(url, text, isLive);
   // Another engine under another prefix, and programs in front of one that name the content in the path.
   const file = /\/getstream$/.test(path) ? url.searchParams.get("url") : null;
   if (file && URL.canParse(file)) return torrent(isLive, { url: file });
@@ -104,6 +111,7 @@ function item(transport: LocatedItem["transport_type"], isLive: LocatedItem["is_
     content_id: null,
     infohash: "",
     url: null,
+    file_index: null,
     ...known,
     is_live: isLive,
   };

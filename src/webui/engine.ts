@@ -124,6 +124,7 @@ export interface Item {
   readonly tvg_logo: string;
   readonly category: string | null;
   readonly infohash: string;
+  readonly file_index: number | null;
   readonly content_id: string | null;
   readonly url: string | null;
   readonly transport_type: string | null;

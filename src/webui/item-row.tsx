@@ -70,7 +70,7 @@ export function titleOf({ display_title, title }: Item): string {
 /** Where the page plays it, or says why it does not; null when there is nothing to play. */
 export function addressOf(item: Item): string | null {
   const pasted = Object.values(itemStream(item) ?? {})[0] ?? item.url;
-  return pasted === null ? null : playHash(pasted);
+  return pasted === null ? null : playHash(pasted, item.file_index);
 }
 
 /** Sets a flag of an item, or of all items of a channel. Rejects with `EngineError`. */

@@ -90,6 +90,17 @@ export function itemStream(item: {
   return item.url !== null && item.transport_type === "bt" ? { url: item.url } : null;
 }
 
+/** Parameters that add what plays to the library: its file, and with its link the trackers. */
+export function itemParams(stream: Stream, infohash: string): Record<string, string> {
+  const { magnet, url, _idx: file } = stream;
+  return {
+    infohash,
+    ...(magnet === undefined ? {} : { magnet }),
+    ...(url !== undefined && /^https?:/i.test(url) ? { url } : {}),
+    ...(file === undefined ? {} : { file_index: file }),
+  };
+}
+
 /** The infohash that `named` says, 40 hexadecimal characters; null where it says none so. */
 export function infohashOf(named: { readonly stream: Stream } | { readonly query: string }): string | null {
   if ("query" in named) return isId(named.query) ? named.query.toLowerCase() : null;

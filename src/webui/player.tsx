@@ -251,6 +251,7 @@ export function Player(props: PlayerProps) {
         title={title}
         stream={stream}
         infohash={infohash}
+        files={files.length}
         at={() => started?.is_live === 0 ? file.lastS : 0}
         sent={props.sent}
       />

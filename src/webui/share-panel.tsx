@@ -3,7 +3,7 @@
 import { useState } from "hono/jsx/dom";
 import { BASE, call, type OtherPlayer } from "./engine.ts";
 import { copyText } from "./insecure.ts";
-import { isLoopback, listAddress, type Stream } from "./naming.ts";
+import { isLoopback, itemParams, listAddress, type Stream } from "./naming.ts";
 import { PlayOn } from "./play-on.tsx";
 import { QrCode } from "./qr.tsx";
 import { text } from "./texts.ts";
@@ -14,6 +14,8 @@ export interface SharePanelProps {
   /** Selector and file. */
   readonly stream: Stream;
   readonly infohash: string;
+  /** Files of its torrent. */
+  readonly files: number;
   /** Where the picture stands, s; 0 of a broadcast. */
   readonly at: () => number;
   /** It plays in another player now. */
@@ -21,22 +23,22 @@ export interface SharePanelProps {
 }
 
 /** The buttons, and the code where one can be scanned. */
-export function SharePanel({ title, stream, infohash, at, sent }: SharePanelProps) {
+export function SharePanel({ title, stream, infohash, files, at, sent }: SharePanelProps) {
   const [note, setNote] = useState("");
   const [shows, setShows] = useState(false);
   const tsUrl = `${location.origin}${BASE}/engine/getstream?${new URLSearchParams(stream)}`;
   const pageUrl = `${location.origin}${BASE}/${location.hash}`;
   const copy = () => copyText(tsUrl).then((isCopied) => setNote(isCopied ? text("copied") : tsUrl));
-  const add = () =>
-    call("playlist_add_item", { title, infohash }).then(
-      () => setNote(text("added")),
-      (error) => setNote(error.message),
-    );
+  const noted = (adding: Promise<unknown>) =>
+    adding.then(() => setNote(text("added")), (error) => setNote(error.message));
+  const add = () => noted(call("playlist_add_item", { title, ...itemParams(stream, infohash) }));
+  const addAll = () => noted(importSeason(stream));
   return (
     <div class="share">
       <div class="actions">
         <PlayOn stream={stream} at={at} sent={sent} note={setNote} />
         <button type="button" onClick={add}>{text("addToLibrary")}</button>
+        {files > 1 ? <button type="button" onClick={addAll}>{text("addAll", files)}</button> : null}
         <button type="button" onClick={copy}>{text("copyLink")}</button>
         <a class="button" href={`vlc://${tsUrl}`}>{text("openIn")}</a>
         <a class="button" download={`${title}.m3u`} href={listAddress(title, tsUrl)}>{text("listFile")}</a>
@@ -50,4 +52,11 @@ export function SharePanel({ title, stream, infohash, at, sent }: SharePanelProp
         : null}
     </div>
   );
+}
+
+/** Adds each file of a torrent as an item of its own. */
+async function importSeason({ _idx: _file, ...torrent }: Stream): Promise<void> {
+  const list = await fetch(`${BASE}/engine/playlist.m3u?${new URLSearchParams(torrent)}`);
+  if (!list.ok) throw new Error(await list.text());
+  await call("playlist_import", {}, await list.blob());
 }

@@ -57,6 +57,7 @@ const ITEM: Shape = {
   external_playlist_id: "integer",
   created_at: "integer",
   updated_at: "integer",
+  file_index: "integer?",
 };
 const LISTED: Shape = { ...ITEM, icons: ["string"], hash: "string", hash_v2: "string", show_autosearch: "boolean" };
 /** Section 2.9. */

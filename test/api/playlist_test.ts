@@ -27,6 +27,7 @@ const FIELDS: Readonly<Record<string, string>> = {
     ["id", "is_live", "is_wrapped_url", "external_playlist_id", "created_at", "updated_at"].map((n) => [n, "number"]),
   ),
   tags: "list",
+  file_index: "number?",
   content_type: "string",
   transport_type: "string",
 };
@@ -44,6 +45,7 @@ function assertFields(item: Record<string, unknown>, fields: Readonly<Record<str
     const value = item[name];
     if (type === "list") assert(Array.isArray(value) && value.every((one) => typeof one === "string"), name);
     else if (type === "string?") assert(value === null || typeof value === "string", name);
+    else if (type === "number?") assert(value === null || typeof value === "number", name);
     else assertEquals(typeof value, type, name);
   }
 }

@@ -26,6 +26,35 @@ test("TransportCache.keep(): every content id that it answers resolves, in memor
   });
 });
 
+test("TransportCache.keep() takes a file with trackers in place of one without, and never the other way", async () => {
+  const bytes = await readFile(new URL("../fixtures/single.torrent", import.meta.url));
+  const { trackers: _, ...rest } = await parseTransportFile(new Uint8Array(bytes));
+  const [bare, told, other] = [[], [["http://a.example/announce"]], [["http://b.example/announce"]]].map((
+    trackers,
+  ) => ({
+    ...rest,
+    trackers,
+  }));
+  await withDirectory(async (directory) => {
+    for (const place of [null, directory]) {
+      const cache = createTransportCache(ports.files, place, ports.log);
+      const kept = async () => (await cache.byInfohash(rest.infohashHex))?.trackers;
+      for (
+        const [file, expected] of [[bare!, []], [told!, told!.trackers], [other!, told!.trackers], [
+          bare!,
+          told!.trackers,
+        ]] as const
+      ) {
+        await cache.keep(file);
+        assertEquals(await kept(), expected);
+      }
+      if (place === null) continue;
+      const again = createTransportCache(ports.files, place, ports.log);
+      assertEquals((await again.byInfohash(rest.infohashHex))?.trackers, told!.trackers);
+    }
+  });
+});
+
 test("TransportCache marks what a public server gave, until the user gives the same, also after a restart", async () => {
   const bytes = await readFile(new URL("../fixtures/single.torrent", import.meta.url));
   const metainfo = await parseTransportFile(new Uint8Array(bytes));

@@ -7,7 +7,7 @@ import { contentId, recordId, transportRecordOf } from "../../src/metainfo/conte
 import {
   createLiveTransportFile,
   isLive,
-  liveMagnet,
+  magnetLink,
   parseAnyInfo,
   parseAnyTransportFile,
   parseLiveInfo,
@@ -48,10 +48,10 @@ test("the ids of a broadcast are those of its info and its transport record", as
   assert(/^[0-9a-f]{40}$/.test(await contentId(metainfo)));
 });
 
-test("liveMagnet() names infohash, title and trackers", async () => {
+test("magnetLink() names infohash, title and trackers", async () => {
   const trackers = [["http://t.test/a?b=c&d"]];
   const { metainfo } = await createLiveTransportFile({ name: "A & B", publicKey: KEY, bytesPerS: 1, trackers });
-  const magnet = parseMagnet(liveMagnet(metainfo));
+  const magnet = parseMagnet(magnetLink(metainfo));
   assertEquals([magnet.infohashHex, magnet.name, magnet.trackers], [metainfo.infohashHex, "A & B", trackers[0]]);
 });
 

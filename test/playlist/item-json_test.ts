@@ -70,6 +70,7 @@ function rows(): Row[] {
     media_group: `name:${i % 7}`,
     hash: text(),
     hash_v2: text(),
+    file_index: random(2) === 0 ? null : random(1000),
     created_at: random(2 ** 31),
     updated_at: random(2 ** 31),
     search_text: "",

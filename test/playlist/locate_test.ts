@@ -4,7 +4,14 @@ import { type LocatedItem, locateItem } from "../../src/playlist/locate.ts";
 
 const ID = "0123456789abcdef0123456789abcdef01234567";
 const MAGNET = `magnet:?xt=urn:btih:${ID}&dn=x`;
-const nothing = { content_type: "unknown", content_id: null, infohash: "", url: null, is_live: -1 } as const;
+const nothing = {
+  content_type: "unknown",
+  content_id: null,
+  infohash: "",
+  url: null,
+  file_index: null,
+  is_live: -1,
+} as const;
 
 test("locateItem() derives an item's fields from its address", () => {
   const table: [string, Partial<LocatedItem>][] = [
@@ -24,6 +31,13 @@ test("locateItem() derives an item's fields from its address", () => {
       `http://box/engine/getstream?magnet=${encodeURIComponent(MAGNET)}`,
       { transport_type: "bt", infohash: ID, url: MAGNET },
     ],
+    [
+      `http://box/engine/getfile?magnet=${encodeURIComponent(MAGNET)}&_idx=7`,
+      { transport_type: "bt", infohash: ID, url: MAGNET, file_index: 7 },
+    ],
+    [`http://box/tv/manifest.m3u8?infohash=${ID}&_idx=0`, { transport_type: "bt", infohash: ID, file_index: 0 }],
+    ["http://box/film?_idx=3", { transport_type: "direct", url: "http://box/film?_idx=3" }],
+    [`http://box/engine/getstream?infohash=${ID}&_idx=-1`, { transport_type: "bt", infohash: ID }],
     ["http://box/engine/getstream?id=bad", { transport_type: "bt", url: "http://box/engine/getstream?id=bad" }],
     ["https://h/a.torrent?x=1", { transport_type: "bt", url: "https://h/a.torrent?x=1" }],
     ["http://h/film.mpd?x", { transport_type: "dash", url: "http://h/film.mpd?x" }],

@@ -4,6 +4,7 @@ import {
   infohashOf,
   isId,
   isListName,
+  itemParams,
   itemStream,
   listAddress,
   nameOf,
@@ -83,4 +84,13 @@ test("itemStream() keeps what a magnet says besides its infohash", () => {
   const address = { infohash: "", content_id: null, url: "https://example.org/a" };
   assertEquals(itemStream({ ...address, transport_type: "bt" }), { url: address.url });
   assertEquals(itemStream({ ...address, transport_type: "hls" }), null);
+});
+
+test("itemParams() keeps the file and the link of what plays", () => {
+  const infohash = "0".repeat(40);
+  assertEquals(itemParams({ magnet: MAGNET, _idx: "3" }, infohash), { infohash, magnet: MAGNET, file_index: "3" });
+  const url = "https://example.org/a.torrent";
+  assertEquals(itemParams({ url }, infohash), { infohash, url });
+  assertEquals(itemParams({ url: infohash }, infohash), { infohash });
+  assertEquals(itemParams({ content_id: infohash, _idx: "0" }, infohash), { infohash, file_index: "0" });
 });

@@ -4,7 +4,7 @@ import { faultFields } from "../../bytes/guarded-clock.ts";
 import { MillraceError } from "../../errors.ts";
 import type { Digest, FilePort, Logger, Timer } from "../../ports.ts";
 import { contentId } from "../../metainfo/content-id.ts";
-import { createLiveTransportFile, liveMagnet, type LiveMetainfo } from "../../metainfo/live.ts";
+import { createLiveTransportFile, type LiveMetainfo, magnetLink } from "../../metainfo/live.ts";
 import { probeBitrate, type TimedEvent } from "./bitrate-probe.ts";
 import { BroadcastFiles, identityConflict } from "./broadcast-files.ts";
 import { type BroadcastState, SequenceAllocator } from "./broadcast-state.ts";
@@ -169,7 +169,7 @@ class RunningBroadcast implements Broadcast {
     this.metainfo = identity.metainfo;
     this.contentId = identity.contentId;
     this.transportFile = identity.transportFile;
-    this.magnet = liveMagnet(this.metainfo);
+    this.magnet = magnetLink(this.metainfo);
     this.#sequence = new SequenceAllocator(state, (next) => files.keepState(next));
     this.#publisher = new Publisher({
       clock: parts.clock,

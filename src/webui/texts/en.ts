@@ -72,6 +72,7 @@ export const EN = {
   favourite: "Favourite",
   trash: "Move to the trash",
   addToLibrary: "Add to the library",
+  addAll: "Add all {0} files",
   added: "Added",
   tokenTitle: "The access token, please",
   tokenHint: "You are not on the engine's own machine. There, `millrace token` prints it.",

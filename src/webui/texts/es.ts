@@ -76,6 +76,7 @@ export const ES: Texts = {
   favourite: "Favorito",
   trash: "Mover a la papelera",
   addToLibrary: "Añadir a la biblioteca",
+  addAll: "Añadir los {0} archivos",
   added: "Añadido",
   tokenTitle: "El token de acceso, por favor",
   tokenHint: "No estás en la máquina del motor. Allí, `millrace token` lo muestra.",

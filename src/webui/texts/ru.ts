@@ -75,6 +75,7 @@ export const RU: Texts = {
   favourite: "Избранное",
   trash: "В корзину",
   addToLibrary: "Добавить в библиотеку",
+  addAll: "Добавить все файлы: {0}",
   added: "Добавлено",
   tokenTitle: "Нужен токен доступа",
   tokenHint: "Вы не на компьютере движка. Там его покажет `millrace token`.",

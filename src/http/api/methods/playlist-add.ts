@@ -5,7 +5,8 @@ import { selectStream } from "../../../content/selector.ts";
 import { MAX_LOGO_BYTES, readLogo } from "../logo.ts";
 import type { NewItem } from "../../../playlist/items.ts";
 import { locateItem } from "../../../playlist/locate.ts";
-import { isLive } from "../../../metainfo/live.ts";
+import { isLive, magnetLink } from "../../../metainfo/live.ts";
+import { parseMagnet } from "../../../metainfo/magnet.ts";
 import * as z from "zod";
 import { API_CODES, ApiError } from "../codes.ts";
 import type { ApiCall } from "../method.ts";
@@ -29,6 +30,11 @@ export const ADD_PARAMS = z.object({
   content_id: z.string().max(100).optional().describe("Content id of the stream: 40 hexadecimal digits"),
   id: z.string().max(100).optional().describe("The same as content_id (deprecated)"),
   infohash: z.string().max(100).optional().describe("Infohash of the stream: 40 hexadecimal digits"),
+  magnet: z.string().max(65_536).optional().describe("Magnet link of the stream: keeps its trackers and peers"),
+  url: ADDRESS.optional().describe("Address of a transport file"),
+  file_index: z.int().min(0).max(9_999_999).optional().describe(
+    "File of the torrent, as _idx of playback; without it playback chooses one",
+  ),
   file: z.file().max(MAX_TRANSPORT_FILE_BYTES).optional().describe("A transport file"),
   logo_file: LOGO_FILE.optional(),
   use_media_groups: z.boolean().optional().describe("Takes over favourite and enabled from items of the same channel"),
@@ -66,6 +72,7 @@ export async function newItem(params: AddParams, call: ApiCall): Promise<NewItem
     category: params.category || null,
     subcategory: params.subcategory ?? "",
     tags: params.tags ?? [],
+    fileIndex: params.file_index ?? null,
     tvgLogo: params.logo_file === undefined ? "" : await readLogo(params.logo_file),
     autoSearch: params.auto_search ?? false,
     useMediaGroups: params.use_media_groups ?? false,
@@ -76,21 +83,38 @@ export async function newItem(params: AddParams, call: ApiCall): Promise<NewItem
 async function contentOf({ id, ...given }: AddParams, call: ApiCall): Promise<Content> {
   const params = { ...given, content_id: given.content_id || id };
   const { content } = call.parts;
-  if (params.file !== undefined || params.content_id || params.infohash) {
+  const { magnet, url } = params;
+  if (params.file !== undefined || params.content_id || params.infohash || magnet || url) {
     const selector = params.file === undefined
       ? selectStream(params)
       : { kind: "transport_file" as const, bytes: new Uint8Array(await params.file.arrayBuffer()) };
+    // Throws for a magnet that names nothing.
+    const linked = magnet ? parseMagnet(magnet).infohashHex : "";
     const ids = {
       contentId: selector.kind === "content_id" ? selector.contentId : null,
-      infohash: selector.kind === "infohash" ? selector.infohash : params.infohash ? infohashOf(params.infohash) : "",
+      infohash: selector.kind === "infohash"
+        ? selector.infohash
+        : params.infohash
+        ? infohashOf(params.infohash)
+        : linked,
     };
+    if (linked !== "" && linked !== ids.infohash) {
+      throw new ApiError(
+        API_CODES.invalidParameter,
+        "invalid parameter: magnet: it names another torrent than infohash",
+      );
+    }
+    const known = ids.contentId ?? ids.infohash;
     const metainfo = selector.kind === "transport_file"
       ? await content.find(selector, call)
-      : await content.known(ids.contentId ?? ids.infohash);
-    if (metainfo === null) {
-      return { ...ids, transportType: "bt", isLive: -1, name: ids.contentId ?? ids.infohash };
-    }
+      : known === ""
+      ? null
+      : await content.known(known);
+    // A link stays beside the ids: it names trackers and peers.
+    const link = magnet || url || null;
+    if (metainfo === null) return { ...ids, url: link, transportType: "bt", isLive: -1, name: known || url! };
     return {
+      url: link ?? (metainfo.trackers.length > 0 ? magnetLink(metainfo) : null),
       contentId: ids.contentId ?? await content.contentId(metainfo),
       infohash: metainfo.infohashHex,
       transportType: "bt",
@@ -107,7 +131,7 @@ async function contentOf({ id, ...given }: AddParams, call: ApiCall): Promise<Co
   if (params.auto_search === true) return { transportType: "bt", isLive: -1, name: "" };
   throw new ApiError(
     API_CODES.missingParameter,
-    "missing parameter: content_id, infohash, file, hls_manifest_url, dash_manifest_url or video_url",
+    "missing parameter: content_id, infohash, magnet, url, file, hls_manifest_url, dash_manifest_url or video_url",
   );
 }
 

@@ -33,6 +33,9 @@ export const TRASH_ITEM = z.object({
   external_playlist_id: z.int(),
   created_at: z.int(),
   updated_at: z.int(),
+  file_index: z.int().nullable().describe(
+    "File of the torrent, as _idx of playback; null: the one that playback chooses",
+  ),
 }).meta({ id: "TrashItem" });
 
 /** Elements of the playlist have some fields more. */
