@@ -3,6 +3,7 @@ import ipaddr from "ipaddr.js";
 import { exactOrigin } from "../bytes/origin.ts";
 import { MillraceError } from "../errors.ts";
 import type { NetworkPort, RequestInfo } from "../ports.ts";
+import { hostKey } from "../swarm/address.ts";
 import { forwardedChains, isForwarded } from "./forwarded.ts";
 
 /** How near a caller is. */
@@ -40,7 +41,10 @@ const CLASSES: readonly AddressClass[] = ["loopback", "intranet", "internet"];
 
 /** The caller of a request. */
 export interface Caller {
-  /** Address of the caller, or a placeholder where a proxy names none. Equal for two requests of one caller. */
+  /**
+   * Address of the caller, or a placeholder where a proxy names none. Equal for two requests of one caller: IPv4 as such,
+   * also where it comes mapped into IPv6.
+   */
   readonly host: string;
   readonly addressClass: AddressClass;
   /**
@@ -93,7 +97,7 @@ export class AccessPolicy {
    * be anybody. A caller behind an untrusted proxy, or one that names no address, is of the class `internet`.
    */
   callerOf(request: Request, info: RequestInfo): Caller {
-    const { host } = info.remote;
+    const host = hostKey(info.remote.host);
     const { headers } = request;
     const through = isForwarded(headers);
     if (!this.#isTrustedProxy(host)) {
@@ -146,7 +150,7 @@ export class AccessPolicy {
   #behind(proxy: string, chain: readonly string[]): string | null {
     let host = proxy;
     for (let i = chain.length - 1; i >= 0; i--) {
-      host = chain[i]!;
+      host = hostKey(chain[i]!);
       if (!this.#isTrustedProxy(host)) return host;
     }
     return chain.length > 0 ? host : null;

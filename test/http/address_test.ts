@@ -141,6 +141,14 @@ test("AccessPolicy.allowsHostHeader() refuses names a rebinding page would carry
   assertEquals(hostName("[::1]:80"), "::1");
 });
 
+test("AccessPolicy.callerOf() names a caller by its IPv4 address, also when it comes mapped into IPv6", () => {
+  const hostOf = (headers: Record<string, string>, host: string) =>
+    policy({ trustedProxies: ["192.168.7.9"] }).callerOf(request(headers), from(host)).host;
+  assertEquals(hostOf({}, "::ffff:10.77.31.2"), "10.77.31.2");
+  assertEquals(hostOf({}, "FE80::1"), "fe80::1");
+  assertEquals(hostOf({ "x-forwarded-for": "::ffff:8.8.4.4" }, "::ffff:192.168.7.9"), "8.8.4.4");
+});
+
 test("AccessPolicy.callerOf() believes only trusted proxies", () => {
   const trusting = policy({ trustedProxies: ["10.0.0.0/8", "192.168.7.9"] });
   const caller = (headers: Record<string, string>, host: string, by = trusting) => {
