@@ -141,6 +141,7 @@ async function assemble(ground: Ground): Promise<Engine> {
         (await guardedFetch(ports, url, { maxBytes, timeoutMs: FETCH_TIMEOUT_MS, allowPrivate }, signal)).bytes,
       files: ports.files,
       closing: closing.signal,
+      hasScreen: () => ports.programs.hasDesktop(),
       isConnected: connected,
     },
   });

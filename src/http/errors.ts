@@ -1,17 +1,20 @@
 /** Errors as responses report them. */
-import { MillraceError } from "../errors.ts";
+import { type ErrorCode, MillraceError } from "../errors.ts";
 import { REPORTED_AS } from "./error-codes.ts";
 
 /** The report to the client. */
 export interface PublicError {
   readonly status: number;
+  readonly code: ErrorCode;
   readonly message: string;
 }
 
 /** Our errors keep their message. Anything else is an internal error whose message stays in the log. */
 export function publicError(error: unknown): PublicError {
-  if (error instanceof MillraceError) return { status: REPORTED_AS[error.code].status, message: error.message };
-  return { status: 500, message: "internal error" };
+  if (error instanceof MillraceError) {
+    return { status: REPORTED_AS[error.code].status, code: error.code, message: error.message };
+  }
+  return { status: 500, code: "internal", message: "internal error" };
 }
 
 /** Most characters quoted from a caller in a message. */

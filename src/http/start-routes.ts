@@ -76,7 +76,8 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
       status: told.status,
       error,
     });
-    if (wantsJson) return c.json({ response: null, error: told.message });
+    // Beside the documented fields, for the page: it says this in the user's language.
+    if (wantsJson) return c.json({ response: null, error: told.message }, 200, { "millrace-error": told.code });
     return playbackFailure(error);
   } finally {
     hold.release();

@@ -2,7 +2,7 @@
 /** Who is signed in, signing in and out. */
 import { useEffect, useState } from "hono/jsx/dom";
 import { call } from "./engine.ts";
-import { text } from "./texts.ts";
+import { errorText, text } from "./texts.ts";
 
 /** The card. */
 export function AccountCard() {
@@ -12,8 +12,7 @@ export function AccountCard() {
     call<{ login: string | null }>("check_auth").then((status) => setLogin(status.login), () => setLogin(null));
   useEffect(() => void look(), []);
   const told = (error: unknown) => {
-    const message = error instanceof Error ? error.message : String(error);
-    setNote(message === "auth_error" ? text("wrongPassword") : text("failed", message));
+    setNote(error instanceof Error && error.message === "auth_error" ? text("wrongPassword") : errorText(error));
   };
   const signIn = (event: Event) => {
     event.preventDefault();

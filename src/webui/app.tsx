@@ -16,7 +16,7 @@ import { listen, type SentCommand, type SentStream } from "./remote.ts";
 import { SentPage } from "./sent-page.tsx";
 import { SettingsPage } from "./settings-page.tsx";
 import { moveFocusByArrows } from "./spatial.ts";
-import { chooseLanguage, LANGUAGES, text } from "./texts.ts";
+import { chooseLanguage, errorText, LANGUAGES, text } from "./texts.ts";
 
 /** Where it is kept that this page plays what others send. */
 const RECEIVE_KEY = "millrace-receives";
@@ -160,7 +160,7 @@ function TokenForm({ done }: { readonly done: () => void }) {
       await call("check_auth");
       done();
     } catch (error) {
-      setWrong(error instanceof Error ? error.message : String(error));
+      setWrong(errorText(error));
     }
   };
   return (

@@ -2,12 +2,12 @@
 /** Broadcasting: start one from a file or an address, see which members it reaches and on which paths. */
 import { useEffect, useState } from "hono/jsx/dom";
 import { Heading } from "./heading.tsx";
-import { type Broadcast, call, EngineError } from "./engine.ts";
+import { type Broadcast, call } from "./engine.ts";
 import { copyText } from "./insecure.ts";
 import { playHash } from "./naming.ts";
 import { MemberRows } from "./peer-list.tsx";
 import { SwarmPicture } from "./swarm-picture.tsx";
-import { bytesText, text } from "./texts.ts";
+import { bytesText, errorText, text } from "./texts.ts";
 
 /** Time between two checks, ms. */
 const LOOK_EVERY_MS = 2000;
@@ -22,10 +22,7 @@ export function BroadcastPage({ failed }: BroadcastPageProps) {
   const [list, setList] = useState<readonly Broadcast[] | null>(null);
   const [isStarting, setStarting] = useState(false);
   const [trouble, setTrouble] = useState("");
-  const refused = (error: unknown) =>
-    setTrouble(
-      text("failed", error instanceof EngineError && error.message !== "" ? error.message : text("engineGone")),
-    );
+  const refused = (error: unknown) => setTrouble(errorText(error));
   const look = async () => setList((await call<{ broadcasts: Broadcast[] }>("broadcast_list")).broadcasts);
   useEffect(() => {
     const ending = new AbortController();

@@ -2,7 +2,7 @@
 /** Which other engines may play their streams here, and those that ask. */
 import { useState } from "hono/jsx/dom";
 import { call, type CastSenders } from "./engine.ts";
-import { text } from "./texts.ts";
+import { errorText, text } from "./texts.ts";
 
 /** Digits of a key that people compare. */
 const SHOWN_DIGITS = 12;
@@ -20,7 +20,7 @@ export function CastCard({ senders: { key, pending, allowed }, changed }: CastCa
   const decide = (sender: string, value: boolean) => {
     setTrouble("");
     call("set_cast_sender", { key: sender, value: value ? "1" : "0" })
-      .catch((error) => setTrouble(error.message || text("engineGone"))).then(changed);
+      .catch((error) => setTrouble(errorText(error))).then(changed);
   };
   const button = (label: "castAllow" | "castRefuse" | "remove", sender: string, value: boolean) => (
     <button

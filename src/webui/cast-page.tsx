@@ -2,8 +2,8 @@
 /** What plays elsewhere: on a television, in a program, on another page; and its remote control. */
 import { useEffect, useRef, useState } from "hono/jsx/dom";
 import { Heading } from "./heading.tsx";
-import { act, EngineError, type OtherPlayer, type PlayerStatus } from "./engine.ts";
-import { clockText, text } from "./texts.ts";
+import { act, type OtherPlayer, type PlayerStatus } from "./engine.ts";
+import { clockText, errorText, text } from "./texts.ts";
 
 /** Time between two checks, ms. */
 const LOOK_EVERY_MS = 1000;
@@ -23,10 +23,7 @@ export function CastPage({ title, player: { id, name }, back }: CastPageProps) {
   const [status, setStatus] = useState<PlayerStatus | null>(null);
   const [trouble, setTrouble] = useState("");
   const movedMs = useRef(-Infinity);
-  const failed = (error: unknown) => {
-    const message = error instanceof EngineError && error.message !== "" ? error.message : text("engineGone");
-    setTrouble(text("failed", message));
-  };
+  const failed = (error: unknown) => setTrouble(errorText(error));
   useEffect(() => {
     const ending = new AbortController();
     const look = async () => {

@@ -5,7 +5,7 @@ import { type Check, checkText } from "./checks.ts";
 import { call, type Item } from "./engine.ts";
 import { ItemForm } from "./item-form.tsx";
 import { addressOf, type Row, setFlag, titleOf } from "./item-row.tsx";
-import { text, timeText } from "./texts.ts";
+import { errorText, text, timeText } from "./texts.ts";
 
 /** Properties of `ItemDialog`. */
 export interface ItemDialogProps {
@@ -39,7 +39,7 @@ export function ItemDialog({ row, checks, groups, check, close }: ItemDialogProp
     changed.current = true;
     return work.then(() => true, (error) => {
       undo();
-      setTrouble(text("failed", error.message || text("engineGone")));
+      setTrouble(errorText(error));
       return false;
     });
   };

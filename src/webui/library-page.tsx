@@ -11,7 +11,7 @@ import { Heading } from "./heading.tsx";
 import { rewriteAddress, scrollOfEntry } from "./navigation.ts";
 import { TaskReport } from "./task-report.tsx";
 import { follow, isOver, runningTask } from "./tasks.ts";
-import { text } from "./texts.ts";
+import { countText, errorText, text } from "./texts.ts";
 import { VirtualList } from "./virtual-list.tsx";
 
 /** Properties of `LibraryPage`. */
@@ -56,7 +56,7 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
   const watched = useRef<readonly number[]>([]);
   const refused = (error: unknown) => {
     failed(error);
-    setTrouble(text("failed", error instanceof Error && error.message !== "" ? error.message : text("engineGone")));
+    setTrouble(errorText(error));
   };
   const load = async (offset: number): Promise<Page> => {
     const page = await loadPage(filter, offset);
@@ -126,7 +126,7 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
       <LibraryBar
         filter={filter}
         categories={categories}
-        count={found === null ? "" : text(found.filter.byChannel ? "channels" : "items", found.page.total)}
+        count={found === null ? "" : countText(found.filter.byChannel ? "channels" : "items", found.page.total)}
         change={change}
         importFile={importFile}
         check={task !== null && !isOver(task) ? null : () => check(filterParams(filter))}

@@ -2,8 +2,8 @@
 /** Lists that are fetched regularly, and the trash. */
 import { useEffect, useState } from "hono/jsx/dom";
 import { Heading } from "./heading.tsx";
-import { call, EngineError, type ExternalList, type Item } from "./engine.ts";
-import { text, timeText } from "./texts.ts";
+import { call, type ExternalList, type Item } from "./engine.ts";
+import { errorText, text, timeText } from "./texts.ts";
 
 /** Properties of `ListsPage`. */
 export interface ListsPageProps {
@@ -31,8 +31,7 @@ export function ListsPage({ failed }: ListsPageProps) {
     setTrouble("");
     work().catch((error) => {
       failed(error);
-      const told = error instanceof EngineError && error.message !== "" ? error.message : text("engineGone");
-      setTrouble(text("failed", told));
+      setTrouble(errorText(error));
     }).then(load).catch(failed).then(() => setBusy((count) => count - 1));
   };
   useEffect(() => act(() => Promise.resolve()), []);

@@ -76,6 +76,35 @@ export function nameOf(pasted: string): { readonly stream: Stream } | { readonly
   return { query: value };
 }
 
+/** Texts that name no content, by what they were taken for. */
+export interface Mistake {
+  readonly kind: "notId" | "notPath" | "notScheme" | "noScheme" | "notContent";
+  /** What the sentence about it quotes. */
+  readonly values: readonly (string | number)[];
+}
+
+/** Characters of somebody's own words that a sentence quotes. */
+const MAX_QUOTED = 40;
+
+/** What is wrong with `pasted` where its form shows that it names no content; null where only the engine can tell. */
+export function mistakeOf(pasted: string): Mistake | null {
+  const value = pasted.trim();
+  if (value === "" || isId(value)) return null;
+  if (/^[0-9a-f]{20,}$/i.test(value)) return { kind: "notId", values: [value.length] };
+  if (/^(?:[a-z]:)?[\\/]|^~[\\/]|^file:/i.test(value)) return { kind: "notPath", values: [] };
+  const scheme = /^([a-z][a-z0-9+.-]{1,31}):(?=\S)/i.exec(value)?.[1]?.toLowerCase();
+  if (scheme !== undefined && !/^\d+(?:\/|$)/.test(value.slice(scheme.length + 1))) {
+    const isKnown = /^(?:https?|magnet)$/.test(scheme) ||
+      /^:(?:\/\/[0-9a-f]{40}\/?$|\?(?:content_id|infohash)=)/i.test(value.slice(scheme.length));
+    return isKnown ? null : { kind: "notScheme", values: [`${scheme}:`] };
+  }
+  const quoted = value.length > MAX_QUOTED ? `${value.slice(0, MAX_QUOTED)}…` : value;
+  const isHost = /^(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?:\/\S*)?$|^[\w.-]+:\d+(?:\/\S*)?$|^\d+(?:\.\d+){3}\/\S*$/i.test(
+    value,
+  );
+  return { kind: isHost ? "noScheme" : "notContent", values: [quoted] };
+}
+
 /** What an item of the playlist plays; null where it is nothing that the engine plays. */
 export function itemStream(item: {
   readonly infohash: string;

@@ -1,9 +1,9 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Sends the stream to another player: a program here, a television, another open page. */
 import { useState } from "hono/jsx/dom";
-import { act, callPublic, EngineError, type OtherPlayer } from "./engine.ts";
+import { act, callPublic, type OtherPlayer } from "./engine.ts";
 import type { Stream } from "./naming.ts";
-import { text } from "./texts.ts";
+import { errorText, text } from "./texts.ts";
 
 /** From this position on another player continues there instead of at the beginning, s. */
 const RESUME_FROM_S = 10;
@@ -23,15 +23,15 @@ export interface PlayOnProps {
 export function PlayOn({ stream, at, sent, note }: PlayOnProps) {
   const [players, setPlayers] = useState<readonly OtherPlayer[] | null>(null);
   const [busy, setBusy] = useState(false);
-  const told = (error: unknown) => {
-    const message = error instanceof EngineError && error.message !== "" ? error.message : text("engineGone");
-    note(text("failed", message));
-  };
+  const told = (error: unknown) => note(errorText(error));
   const look = () => {
     note(text("lookingForPlayers"));
-    callPublic<{ players: OtherPlayer[] }>("get_available_players").then(({ players: found }) => {
+    const asked = callPublic<{ players: OtherPlayer[]; no_screen?: true }>("get_available_players", {
+      with_reason: "1",
+    });
+    asked.then(({ players: found, no_screen: hasNoScreen }) => {
       setPlayers(found);
-      note(found.length === 0 ? text("noPlayers") : "");
+      note(found.length === 0 ? text(hasNoScreen ? "noScreen" : "noPlayers") : "");
     }, told);
   };
   const send = (player: OtherPlayer) => {

@@ -18,7 +18,7 @@ import { infohashOf, isId, nameOf, offeredFiles, playHash, type Stream } from ".
 import { goBack, replaceAddress, rewriteAddress, scrollOfEntry } from "./navigation.ts";
 import { notePlayed } from "./recent.ts";
 import { Player } from "./player.tsx";
-import { bytesText, failureText, text, UNTOLD } from "./texts.ts";
+import { bytesText, errorText, mistakeText, text, UNTOLD } from "./texts.ts";
 
 /** Properties of `PlayPage`. */
 export interface PlayPageProps {
@@ -67,9 +67,9 @@ export function PlayPage({ query, chosen, atS, file, open, failed }: PlayPagePro
     const opened = file === null ? openNamed(wanted!) : openFile(file);
     opened.catch((error): Shown => {
       failed(error);
-      const message = failureText(
-        error instanceof Error && error.message !== "" ? error.message : text("engineGone"),
-      );
+      const message = file !== null && error instanceof EngineError && error.code === 3
+        ? text("notTorrent", file.name)
+        : errorText(error);
       return /^https?:/i.test(query ?? "") ? { step: "elsewhere", url: query!, message } : { step: "message", message };
     }).then((next) => {
       if (isOver) return;
@@ -241,6 +241,8 @@ function Files({ shown: { media, files }, choose }: {
 async function openNamed(named: NonNullable<ReturnType<typeof nameOf>>): Promise<Shown> {
   if ("stream" in named) return await openStream(named.stream);
   const { query } = named;
+  const mistake = mistakeText(query);
+  if (mistake !== null) return { step: "message", message: mistake };
   const analysis = await callPublic<Analysis>("analyze_content", { query });
   // The analysis gives a lookup some seconds; an id that is not found by then may still be.
   if (isId(query) && analysis.item_url === null) return await openStream({ content_id: query });

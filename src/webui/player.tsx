@@ -3,7 +3,6 @@
 import { useEffect, useRef, useState } from "hono/jsx/dom";
 import { canDecode, codecNames, missingCodecs } from "./codecs.ts";
 import {
-  EngineError,
   keepSession,
   type MediaFile,
   type OtherPlayer,
@@ -27,7 +26,7 @@ import { type Contact, figuresText, statusOf } from "./player-status.ts";
 import { keep, kept } from "./preferences.ts";
 import { Resume } from "./resume.ts";
 import { SharePanel } from "./share-panel.tsx";
-import { failureText, text } from "./texts.ts";
+import { errorText, text } from "./texts.ts";
 import { FileMenu, SoundMenu, SubtitleMenu } from "./track-menu.tsx";
 
 /** Properties of `Player`. */
@@ -126,9 +125,7 @@ export function Player(props: PlayerProps) {
     };
     run().catch((error) => {
       if (ending.signal.aborted) return;
-      setTrouble(
-        error instanceof EngineError && error.message !== "" ? failureText(error.message) : text("engineGone"),
-      );
+      setTrouble(errorText(error));
     });
     const leave = () => {
       file.resume.tell();

@@ -5,7 +5,7 @@ import { call, callPublic, type Settings } from "./engine.ts";
 import { copyText } from "./insecure.ts";
 import { isLoopback } from "./naming.ts";
 import { QrCode } from "./qr.tsx";
-import { bytesText, text } from "./texts.ts";
+import { bytesText, errorText, text } from "./texts.ts";
 
 /** Bytes per second of 1 Mbit/s. */
 const MEGABIT = 125_000;
@@ -53,7 +53,7 @@ export function AccessCard({ settings: { access }, changed }: ChangingCardProps)
   const [trouble, setTrouble] = useState("");
   const toggle = (method: string, value: boolean) => {
     setTrouble("");
-    call(method, { value: value ? "1" : "0" }).catch((error) => setTrouble(error.message || text("engineGone")))
+    call(method, { value: value ? "1" : "0" }).catch((error) => setTrouble(errorText(error)))
       .then(changed);
   };
   const rows = [
@@ -90,7 +90,7 @@ export function LimitsCard({ settings: { limits, cushion }, changed }: ChangingC
     call("set_limits", { download: bytes("download"), upload: bytes("upload") }).then(() => {
       setNote(text("saved"));
       changed();
-    }, (error) => setNote(text("failed", error.message || text("engineGone"))));
+    }, (error) => setNote(errorText(error)));
   };
   const wait = (value: boolean) => {
     call("set_cushion", { value: value ? "auto" : "off" })
@@ -130,7 +130,7 @@ export function TokenCard() {
   const [token, setToken] = useState("");
   const [list, setList] = useState("");
   const [note, setNote] = useState("");
-  const refused = (error: unknown) => setNote(error instanceof Error ? error.message : String(error));
+  const refused = (error: unknown) => setNote(errorText(error));
   const copy = (value: string) => copyText(value).then((isCopied) => setNote(isCopied ? text("copied") : ""));
   return (
     <article class="card">

@@ -4,9 +4,9 @@ import { useEffect, useState } from "hono/jsx/dom";
 import { Heading } from "./heading.tsx";
 import { AccountCard } from "./account-card.tsx";
 import { CastCard } from "./cast-card.tsx";
-import { call, type CastSenders, EngineError, type LogLine, type Settings, type Task } from "./engine.ts";
+import { call, type CastSenders, type LogLine, type Settings, type Task } from "./engine.ts";
 import { AccessCard, EngineCard, LimitsCard, TokenCard } from "./settings-cards.tsx";
-import { text, timeText } from "./texts.ts";
+import { errorText, text, timeText } from "./texts.ts";
 
 /** Time between two checks, ms. */
 const LOOK_EVERY_MS = 3000;
@@ -53,7 +53,7 @@ export function SettingsPage({ failed }: SettingsPageProps) {
         } catch (error) {
           if (ending.signal.aborted) return;
           failed(error);
-          setTrouble(error instanceof EngineError && error.message !== "" ? error.message : text("engineGone"));
+          setTrouble(errorText(error));
         }
         await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
       }

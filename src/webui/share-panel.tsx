@@ -6,7 +6,7 @@ import { copyText } from "./insecure.ts";
 import { isLoopback, itemParams, listAddress, type Stream } from "./naming.ts";
 import { PlayOn } from "./play-on.tsx";
 import { QrCode } from "./qr.tsx";
-import { text } from "./texts.ts";
+import { errorText, text } from "./texts.ts";
 
 /** Properties of `SharePanel`. */
 export interface SharePanelProps {
@@ -30,7 +30,7 @@ export function SharePanel({ title, stream, infohash, files, at, sent }: SharePa
   const pageUrl = `${location.origin}${BASE}/${location.hash}`;
   const copy = () => copyText(tsUrl).then((isCopied) => setNote(isCopied ? text("copied") : tsUrl));
   const noted = (adding: Promise<unknown>) =>
-    adding.then(() => setNote(text("added")), (error) => setNote(error.message));
+    adding.then(() => setNote(text("added")), (error) => setNote(errorText(error)));
   const add = () => noted(call("playlist_add_item", { title, ...itemParams(stream, infohash) }));
   const addAll = () => noted(importSeason(stream));
   return (

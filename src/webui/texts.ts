@@ -1,4 +1,5 @@
 /** The page's texts in the user's language. The next language is one file, and one line here. */
+import { mistakeOf } from "./naming.ts";
 import { EN, type Texts } from "./texts/en.ts";
 
 /**
@@ -43,12 +44,36 @@ export function reasonText(reason: string): string | null {
 /** What `get_media_files` says of a magnet whose description nobody sent, once the search for it is over. */
 export const UNTOLD = "no peer sent the torrent's description in time";
 
-/** What the engine said of a failure, in the page's words where it has some. */
-export function failureText(message: string): string {
+/** Code of the page's own for media that do not play, beside those of the API. */
+export const MEDIA_CODE = 11;
+
+/**
+ * What the engine said of a failure, in the page's words: `code` is that of the API, where it is known. The engine's own
+ * words are English, and there they say more than the code.
+ */
+export function failureText(message: string, code: number | null = null): string {
   const reason = /^start timeout: (\w+)$/.exec(message)?.[1];
   if (message === UNTOLD) return text("gaveUp", text("no_metadata"));
-  if (reason === undefined) return text("failed", message);
-  return text("gaveUp", reasonText(reason) ?? reason);
+  if (reason !== undefined) return text("gaveUp", reasonText(reason) ?? reason);
+  const key = `error_${code === 7 ? 1 : code}`;
+  return text("failed", language !== "en" && key in texts ? text(key as keyof Texts) : message);
+}
+
+/** What to say of `error`: a failed call, or whatever else was thrown. */
+export function errorText(error: unknown): string {
+  const { message = "", code = null } = (error ?? {}) as { message?: string; code?: unknown };
+  return message === "" ? text("engineGone") : failureText(message, typeof code === "number" ? code : null);
+}
+
+/** What somebody pasted that names no content: what it was taken for, and what would do. Null: it may name some. */
+export function mistakeText(pasted: string): string | null {
+  const mistake = mistakeOf(pasted);
+  return mistake === null ? null : text(mistake.kind, ...mistake.values);
+}
+
+/** A number of items or channels. */
+export function countText(what: "items" | "channels", count: number): string {
+  return count === 1 ? text(what === "items" ? "oneItem" : "oneChannel") : text(what, count);
 }
 
 /** A Unix time in seconds as people of the page's language write it. */

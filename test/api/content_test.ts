@@ -249,5 +249,15 @@ test("parse_m3u_playlist answers the guides that a list names", async () => {
 });
 
 test("get_available_players answers a list", async () => {
-  assertEquals(await call("get_available_players", { content_id: "any" }), { result: { players: [] }, error: null });
+  for (const hasDesktop of [true, false]) {
+    await withEngine(
+      async ({ call }) => {
+        assertEquals((await call("get_available_players", { content_id: "any" })).result, { players: [] });
+        const { result } = await call("get_available_players", { with_reason: "1" });
+        assertEquals(result, hasDesktop ? { players: [] } : { players: [], no_screen: true });
+      },
+      {},
+      (ports) => ({ ...ports, programs: { ...ports.programs, hasDesktop: () => hasDesktop } }),
+    );
+  }
 });

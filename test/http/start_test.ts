@@ -93,6 +93,7 @@ test("failures are a string under error with JSON, a status and the same text wi
     const answer = await app.get(`/engine/getstream?format=json&${query}`);
     assertEquals(answer.status, 200);
     assertEquals(await answer.json(), { response: null, error: (await plain.text()).trim() });
+    assertMatch(answer.headers.get("millrace-error") ?? "", /^[a-z_]+$/);
   }
   app.sessions.close();
   assertEquals((await app.get(`/engine/getstream?infohash=${INFOHASH}`)).status, 503);

@@ -5,8 +5,11 @@ import { EN } from "../../src/webui/texts/en.ts";
 import {
   bytesText,
   chooseLanguage,
+  countText,
   durationText,
+  errorText,
   LANGUAGES,
+  mistakeText,
   reasonText,
   setLanguage,
   text,
@@ -57,4 +60,57 @@ test("bytesText() chooses a readable unit", () => {
     "123 MB",
     "5000 TB",
   ]);
+});
+
+test("errorText() translates failures by their code, and leaves the engine's own words to English", () => {
+  const failure = (message: string, code: number) => Object.assign(new Error(message), { code });
+  const codes = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+  try {
+    for (const [language, catalogue] of Object.entries(TEXTS)) {
+      setLanguage(language, JSON.parse(catalogue));
+      for (const code of codes) {
+        const words = errorText(failure("item 7 is locked", code));
+        assertEquals([words.includes("locked"), /undefined|error_/.test(words)], [false, false], `${language} ${code}`);
+      }
+      assertEquals(errorText(failure("something new", -2)), text("failed", "something new"));
+      assertEquals(errorText(failure("start timeout: no_peers", 6)), text("gaveUp", text("no_peers")));
+    }
+    setLanguage("en", EN);
+    assertEquals(errorText(failure("item 7 is locked", 8)), "That failed: item 7 is locked");
+    assertEquals([errorText(failure("", -1)), errorText(null)], [text("engineGone"), text("engineGone")]);
+  } finally {
+    setLanguage("en", EN);
+  }
+});
+
+test("mistakeText() says what a text was taken for that names no content, and what would do", () => {
+  const table: [string, RegExp | null][] = [
+    ["hello world", /“hello world” names nothing to play.*magnet/],
+    ["hello ".repeat(20), /^“hello .{33}h?.*…” names nothing/],
+    ["0123456789abcdef0123456789abcdef0123", /looks like an id, but has 36 characters.*40/],
+    ["/home/ann/film.torrent", /path on a device.*drop/],
+    ["C:\\Films\\film.torrent", /path on a device/],
+    ["~/film.torrent", /path on a device/],
+    ["file:///home/ann/film.torrent", /path on a device/],
+    ["ftp://example.org/film.mkv", /begin with ftp:/],
+    ["mailto:a@b.example", /begin with mailto:/],
+    ["example.org/film.torrent", /put http:\/\/ or https:\/\/ before it/],
+    ["192.168.7.5/film.torrent", /put http:\/\//],
+    ["nas:8080/film.torrent", /put http:\/\//],
+    ["a".repeat(40), null],
+    ["https://example.org/a.torrent", null],
+    ["MAGNET:?xt=urn:btih:x", null],
+    [`any://${"b".repeat(40)}`, null],
+    [`any:?infohash=${"b".repeat(40)}`, null],
+    ["", null],
+  ];
+  for (const [pasted, expected] of table) {
+    const words = mistakeText(pasted);
+    assertEquals(expected === null ? words === null : expected.test(words ?? ""), true, `${pasted}: ${words}`);
+  }
+});
+
+test("countText() has one item and several", () => {
+  assertEquals([1, 2].map((count) => countText("items", count)), ["1 item", "2 items"]);
+  assertEquals([1, 0].map((count) => countText("channels", count)), ["1 channel", "0 channels"]);
 });

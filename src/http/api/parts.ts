@@ -149,6 +149,8 @@ export interface ApiParts {
   readonly positions: Positions;
   readonly operating: Operating;
   readonly broadcasts: BroadcastDesk;
+  /** Whether programs on the engine's machine can show windows to a user. */
+  readonly hasScreen: () => boolean;
   /** Whether peers, DHT nodes or trackers answer. */
   readonly isConnected: () => boolean;
 }

@@ -28,9 +28,21 @@ export const PLAYER_METHODS: readonly Method[] = [
     summary: "Players within reach that the caller may use; programs on the engine's machine only for callers there.",
     public: true,
     remote: true,
-    params: z.object({ content_id: SELECTORS.content_id.describe("Needed by old versions alone; any text") }),
-    result: z.object({ players: z.array(PLAYER) }),
-    handle: async (_params, call) => ({ players: await call.parts.players.list(callerOf(call)) }),
+    params: z.object({
+      content_id: SELECTORS.content_id.describe("Needed by old versions alone; any text"),
+      with_reason: z.boolean().default(false).describe("Adds no_screen where it is why there is no player"),
+    }),
+    result: z.object({
+      players: z.array(PLAYER),
+      no_screen: z.literal(true).optional().describe(
+        "With with_reason, where there is no player: the engine's machine has no screen for programs",
+      ),
+    }),
+    async handle({ with_reason: isAsked }, call) {
+      const players = await call.parts.players.list(callerOf(call));
+      const hasNoScreen = isAsked && players.length === 0 && !call.parts.hasScreen();
+      return { players, ...(hasNoScreen ? { no_screen: true as const } : {}) };
+    },
   }),
   playerMethod(
     "open_in_player",
