@@ -26,9 +26,11 @@ export interface SharePanelProps {
 export function SharePanel({ title, stream, infohash, files, at, sent }: SharePanelProps) {
   const [note, setNote] = useState("");
   const [shows, setShows] = useState(false);
-  const tsUrl = `${location.origin}${BASE}/engine/getstream?${new URLSearchParams(stream)}`;
+  // Players that read the file itself have its own subtitles, chapters and fonts; a broadcast is no file.
+  const route = stream["_idx"] === undefined ? "getstream" : "getfile";
+  const playUrl = `${location.origin}${BASE}/engine/${route}?${new URLSearchParams(stream)}`;
   const pageUrl = `${location.origin}${BASE}/${location.hash}`;
-  const copy = () => copyText(tsUrl).then((isCopied) => setNote(isCopied ? text("copied") : tsUrl));
+  const copy = () => copyText(playUrl).then((isCopied) => setNote(isCopied ? text("copied") : playUrl));
   const noted = (adding: Promise<unknown>) =>
     adding.then(() => setNote(text("added")), (error) => setNote(errorText(error)));
   const add = () => noted(call("playlist_add_item", { title, ...itemParams(stream, infohash) }));
@@ -40,8 +42,8 @@ export function SharePanel({ title, stream, infohash, files, at, sent }: SharePa
         <button type="button" onClick={add}>{text("addToLibrary")}</button>
         {files > 1 ? <button type="button" onClick={addAll}>{text("addAll", files)}</button> : null}
         <button type="button" onClick={copy}>{text("copyLink")}</button>
-        <a class="button" href={`vlc://${tsUrl}`}>{text("openIn")}</a>
-        <a class="button" download={`${title}.m3u`} href={listAddress(title, tsUrl)}>{text("listFile")}</a>
+        <a class="button" href={`vlc://${playUrl}`}>{text("openIn")}</a>
+        <a class="button" download={`${title}.m3u`} href={listAddress(title, playUrl)}>{text("listFile")}</a>
         <button type="button" aria-expanded={String(shows)} onClick={() => setShows(!shows)}>{text("onPhone")}</button>
         <span class="note" aria-live="polite">{note}</span>
       </div>

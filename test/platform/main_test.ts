@@ -1,6 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { existsSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import path from "node:path";
 import { until } from "../support/until.ts";
@@ -182,6 +183,33 @@ test("millrace demo --once plays the clip from a second process through both out
   assertMatch(stdout, /^ready /);
   assertMatch(stdout, /MPEG TS: \d+ bytes, .* good/);
   assertMatch(stdout, /HLS: +\d+ bytes in \d+ segments, .* good/);
+  // The sample in the README is what is printed, but for ports and the end of long addresses.
+  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  const sample = /\$ npx -y deno task demo --once\n([\s\S]*?)```/.exec(readme)![1]!.trim().split("\n");
+  const withoutPorts = (line: string) => line.replace(/127\.0\.0\.1:\d+/g, "127.0.0.1:PORT");
+  const printed = stdout.split("\n").map(withoutPorts).filter((line) => /^(?:ready|MPEG TS:|HLS:)/.test(line));
+  assertEquals(sample.length, printed.length, stdout);
+  for (const [at, line] of sample.map(withoutPorts).entries()) {
+    const [begins, isCut] = [line.replace(/…$/, ""), line.endsWith("…")];
+    assertEquals(isCut ? printed[at]!.slice(0, begins.length) : printed[at], begins);
+  }
+});
+
+test("require-node.mjs says which Node npm scripts need, in place of a stack", async () => {
+  const program = new URL("../../scripts/require-node.mjs", import.meta.url).href;
+  const older = (version: string) =>
+    new Promise<[number | null, string]>((resolve) => {
+      const versions = `{ ...process.versions, node: "${version}" }`;
+      const code = `Object.defineProperty(process, "versions", { value: ${versions} }); import("${program}");`;
+      const child = spawn("node", ["-e", code]);
+      let said = "";
+      child.stderr.on("data", (chunk) => said += chunk);
+      child.on("close", (status) => resolve([status, said]));
+    });
+  const [code, said] = await older("20.11.0");
+  assertEquals(code, 2);
+  assertMatch(said, /^this needs Node 22\.18 or newer, and this is 20\.11\.0: .*\n$/);
+  assertEquals([await older("22.18.0"), await older("24.0.1")], [[0, ""], [0, ""]]);
 });
 
 test("millrace demo prints URLs and progress until it is stopped", async () => {
