@@ -7,6 +7,7 @@ import type { Clock } from "../ports.ts";
 import type { PlaybackSession } from "./session.ts";
 import { SharedTask } from "./shared-task.ts";
 import { type Sidecar, sidecarsOf } from "./sidecars.ts";
+import { subtitlesAsUtf8 } from "./subtitle-encoding.ts";
 
 /** Deadline for a file of subtitles, ms. */
 const READ_TIMEOUT_MS = 60_000;
@@ -36,7 +37,7 @@ export class SubtitleTexts {
    */
   async textOf(
     session: Pick<PlaybackSession, "identity" | "swarm" | "hls" | "signal">,
-    { file }: Sidecar,
+    { file, language }: Sidecar,
     signal: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>> {
     const { swarm, hls } = session;
@@ -52,7 +53,7 @@ export class SubtitleTexts {
     if (task === undefined || task.abandoned) {
       const made = task = new SharedTask(async (own) => {
         try {
-          const text = await read(swarm, file, zeroPts90k, own);
+          const text = await read(swarm, file, language, zeroPts90k, own);
           this.#keep(key, text);
           return text;
         } finally {
@@ -88,13 +89,14 @@ export class SubtitleTexts {
 async function read(
   swarm: PlaybackSession["swarm"],
   file: Sidecar["file"],
+  language: string | null,
   zeroPts90k: number | null,
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const reader = swarm.openReader(file.index, { readAheadBytes: 0 });
   try {
     const bytes = await reader.read(0, file.sizeBytes, { signal });
-    return new TextEncoder().encode(renderWebVtt(readCues(bytes), zeroPts90k));
+    return new TextEncoder().encode(renderWebVtt(readCues(await subtitlesAsUtf8(bytes, language)), zeroPts90k));
   } finally {
     reader.close();
   }

@@ -4,7 +4,7 @@
  */
 import { isTurnDue, nextTurn } from "../../bytes/turn.ts";
 import { abortError } from "../../errors.ts";
-import { asUtf8 } from "./encoding.ts";
+import { asUtf8 } from "../../bytes/as-utf8.ts";
 
 const CR = 0x0d;
 const LF = 0x0a;

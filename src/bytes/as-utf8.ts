@@ -1,10 +1,10 @@
 /**
- * Decides in which encoding a list is written, once for the whole list: by its byte order mark or zeros, by what it says
- * (`#EXTENC:`, `charset=`), else by its first letters that are not ASCII. A detector knows which bytes are usual in which
- * language; it is loaded only when there are letters that are no UTF-8.
+ * Decides in which encoding a text is written (a list, subtitles), once for the whole text: by its byte order mark or zeros,
+ * by what it says (`#EXTENC:`, `charset=`), else by its first letters that are not ASCII. A detector knows which bytes are
+ * usual in which language; it is loaded only when there are letters that are no UTF-8.
  */
-import { concatBytes } from "../../bytes/hex.ts";
-import { utf16Name } from "../../bytes/text.ts";
+import { concatBytes } from "./hex.ts";
+import { utf16Name } from "./text.ts";
 
 /** Most bytes kept, from the first letter on that is not ASCII, to decide by. */
 const MAX_SAMPLE_BYTES = 64 * 1024;
