@@ -18,7 +18,7 @@ export interface FaultCounts {
   readonly beyondEnd: number;
   /** Frames of silence in place of sound that could not be decoded. */
   readonly silenced: number;
-  /** Runs without a picture, or without sound where there are no pictures, though the index gives them a length. */
+  /** Runs without a picture (without sound where there are no pictures), though the index says where they are. */
   readonly empty: number;
 }
 

@@ -152,7 +152,9 @@ export class StreamedSlot {
 
   /** What the muxer has seen so far. Complete after `finish`. */
   get tally(): SlotTally {
-    const isEmpty = this.#duration90k > 0 && this.#lanes[this.#program.pcrStream]!.span === null;
+    // Where runs are planned by estimates, some turn out to have nothing.
+    const isPlanned = this.#options.packets !== null && this.#duration90k > 0;
+    const isEmpty = isPlanned && this.#lanes[this.#program.pcrStream]!.span === null;
     return { ...this.#counts, empty: isEmpty ? 1 : 0, spans: this.#lanes.map(({ span }) => span) };
   }
 
