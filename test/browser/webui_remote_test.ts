@@ -2,11 +2,10 @@
 import { after, before, test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import type { Browser, Page } from "playwright-core";
-import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
-import { clip } from "../support/fixtures.ts";
+import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
-import { barriers, shot } from "./webui-support.ts";
+import { barriers, makeFilm, shot } from "./webui-support.ts";
 
 const ROOMS = ["play", "library", "lists", "broadcast", "settings"];
 
@@ -16,7 +15,10 @@ let browser: Browser;
 let page: Page;
 
 before(async () => {
-  const bytes = clip("mp4-30fps.mp4");
+  // Longer than all steps that the arrow keys make in it.
+  const directory = await temporaryDirectory();
+  const bytes = await makeFilm(directory.path, 90, { size: "320x180" });
+  await directory.remove();
   seeder = await seedFiles([1, 2].map((n) => ({ path: `Part ${n}.mp4`, bytes })), { name: "Season" });
   served = await serveEngine();
   browser = await launchChromium();
@@ -154,6 +156,7 @@ test("what is opened puts the focus on its heading: the field, a file, and the w
   await page.waitForSelector("video");
   await until("the heading has the focus", isHeading);
   await page.waitForSelector(".peers");
+  await page.evaluate(() => document.querySelector("video")!.pause());
   assertEquals(await barriers(page), []);
   assertEquals(await unreached("main, nav"), []);
   // A remote whose "back" the browser leaves to the page.
