@@ -43,11 +43,11 @@ function copyArguments({ url, before, onlyMedia = false }: FfmpegJob): string[] 
 }
 
 /**
- * RTSP goes over TCP, because UDP loses packets. `?listen=1` has an RTMP sender connect to us, which ffmpeg wants as a
- * separate option.
+ * RTSP goes over TCP, because UDP loses packets, and over UDP where the server has nothing else, like VLC's. `?listen=1` has
+ * an RTMP sender connect to us, which ffmpeg wants as a separate option.
  */
 function addressArguments(url: string): string[] {
-  if (/^rtsps?:/i.test(url)) return ["-rtsp_transport", "tcp", "-i", url];
+  if (/^rtsps?:/i.test(url)) return ["-rtsp_flags", "prefer_tcp", "-i", url];
   const [address = url, query] = url.split("?");
   if (/^rtmps?:/i.test(url) && query === "listen=1") return ["-listen", "1", "-i", address];
   return ["-i", url];

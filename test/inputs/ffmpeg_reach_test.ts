@@ -1,9 +1,10 @@
 import { test } from "node:test";
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { MillraceError } from "../../src/errors.ts";
 import { reachArguments } from "../../src/inputs/ffmpeg-reach.ts";
 import { openToAll } from "../../src/inputs/ffmpeg.ts";
 import { openSource } from "../../src/inputs/open.ts";
-import { OPTIONS, sourcePorts } from "./support.ts";
+import { hear, OPTIONS, sourcePorts } from "./support.ts";
 
 test("reachArguments() allows ffmpeg only the protocols that a source's scheme needs, and files only for files", () => {
   const protocols = (url: string) => reachArguments(url, false)[1]!.split(",");
@@ -58,4 +59,23 @@ test("openToAll() warns of addresses on which anybody may become the source", as
   await openSource(ports, open[0]!, OPTIONS);
   assertEquals(ports.lines.map(({ level }) => level), ["warn"]);
   assertEquals(ports.lines[0]!.message.includes("live/key"), false, ports.lines[0]!.message);
+});
+
+test("an rtsp:// source asks for TCP first, and does not refuse a server that has UDP alone", async () => {
+  let asked: readonly string[] = [];
+  const processes = {
+    spawn: (_: string, args: readonly string[]) => {
+      asked = args;
+      return Promise.reject(new MillraceError("unavailable", "none here"));
+    },
+  };
+  const { input } = await openSource({ ...await sourcePorts(), processes }, "rtsp://127.0.0.1/x", OPTIONS);
+  await assertRejects(() => hear(input), MillraceError, "ffmpeg");
+  assertEquals(asked.slice(asked.indexOf("-rtsp_flags"), asked.indexOf("-map")), [
+    "-rtsp_flags",
+    "prefer_tcp",
+    "-i",
+    "rtsp://127.0.0.1/x",
+  ]);
+  assertEquals(asked.includes("-rtsp_transport"), false);
 });
