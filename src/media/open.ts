@@ -2,6 +2,7 @@
 import type { ByteSource } from "../bytes/source.ts";
 import { MillraceError } from "../errors.ts";
 import { sniffForeign } from "../bytes/foreign-container.ts";
+import { detectPackets } from "../bytes/ts/packet-source.ts";
 import { openForeign } from "./foreign/open.ts";
 import { openAudio } from "./index/audio/open.ts";
 import { openMatroska } from "./index/mkv/open.ts";
@@ -68,6 +69,8 @@ async function present(source: IndexWork, options: OpenOptions): Promise<Present
   const foreign = container === null ? sniffForeign(head) : null;
   if (foreign !== null) return await presentIndex(await openForeign(foreign, source, options), options, source);
   if (container === null) {
+    // Recordings may begin with other bytes than packets.
+    if (await detectPackets(source, options.signal) !== null) return await openTransportStream(source, options);
     throw new MillraceError(
       "unsupported_media",
       "the container is none of MP4, Matroska, MPEG TS, AVI, FLV, MPEG PS, ASF, MP3, AAC, AC-3, FLAC, Ogg, WAV and others of sound",

@@ -9,6 +9,7 @@ import type { IndexedPresentation } from "../../src/media/types.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { checkTs } from "../support/ts-check.ts";
 import { fixture } from "./mkv-support.ts";
+import { openBytes } from "./support/files.ts";
 import { openTs, repeatTs, segments } from "./ts-input-support.ts";
 
 for (
@@ -143,4 +144,16 @@ test("SegmentTables say that a program is a disc's when its sound has a disc's t
   assertEquals(descriptorsFor(0x82, NONE, []), []);
   const other = [5, 4, 0x43, 0x55, 0x45, 0x49];
   assertEquals(descriptorsFor(0x82, Uint8Array.from(other)), other);
+});
+
+test("openMedia() plays a transport stream that begins with other bytes, or has its tables megabytes later", async () => {
+  const ts = fixture("ts-188.ts");
+  const junk = Uint8Array.from({ length: 5000 }, (_, i) => (i * 7) % 64);
+  const late = await openBytes(concatBytes([junk, ts]));
+  assertEquals([late.container, late.ts.sizeBytes], ["mpegts", ts.length]);
+  const nulls = concatBytes(
+    new Array(14_000).fill(concatBytes([Uint8Array.of(0x47, 0x1f, 0xff, 0x10), new Uint8Array(184)])),
+  );
+  const { outputTracks } = await openBytes(concatBytes([nulls, ts]));
+  assertEquals(outputTracks.map(({ codec }) => codec), ["h264", "aac"]);
 });

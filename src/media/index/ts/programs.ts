@@ -28,8 +28,8 @@ export interface ChosenProgram {
   readonly warnings: readonly string[];
 }
 
-/** How far into the file to search for tables, packets (about 2 MiB); they come every 0.1–0.5 s. */
-const SEARCH_PACKETS = 11_200;
+/** How far into the file to search for tables, packets (about 5 MiB); they come every 0.1–0.5 s, but a cut may lose the first. */
+const SEARCH_PACKETS = 28_000;
 /**
  * Packets read at a time while searching, about 32 KiB: tables are at the beginning of most files, and bytes may arrive
  * slowly.
