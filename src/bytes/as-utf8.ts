@@ -153,9 +153,9 @@ function wordsOf(sample: Uint8Array): Uint8Array {
   for (let at = 0; at < sample.length; at += 4096) text += String.fromCharCode(...sample.subarray(at, at + 4096));
   const words = new Set<string>();
   let bytes = 0;
-  for (const [word] of text.matchAll(/[^\n\r",=]*[\x80-\xff][^\n\r",=]*/g)) {
+  for (const word of text.split(/[\n\r",=]/)) {
     const trimmed = word.trim();
-    if (words.has(trimmed)) continue;
+    if (!/[\x80-\xff]/.test(word) || words.has(trimmed)) continue;
     bytes += trimmed.length + 1;
     if (bytes > MAX_WORD_BYTES && words.size > 0) break;
     words.add(trimmed);

@@ -47,7 +47,8 @@ export function withVariables(
 
 /** Name and value of a definition; null or undefined where it has none. */
 function defined(list: string, baseUrl: string, imported: HlsVariables): [string, string | null | undefined] {
-  const of = (attribute: string) => new RegExp(`(?:^|,)\\s*${attribute}="([^"]*)"`).exec(list)?.[1];
+  const attributes = [...list.matchAll(/(?:^|,)\s*([A-Z]+)="([^"]*)"/g)];
+  const of = (attribute: string) => attributes.find(([, known]) => known === attribute)?.[2];
   const name = of("NAME");
   if (name !== undefined) return [name, of("VALUE")];
   const parameter = of("QUERYPARAM");

@@ -26,7 +26,7 @@ const WRITTEN: Readonly<Record<string, string>> = {
   "\u0640": "",
 };
 /** The letters of `WRITTEN`, and Hiragana. */
-const REWRITTEN = new RegExp(`[${Object.keys(WRITTEN).join("")}\\u3041-\\u3096]`, "gu");
+const REWRITTEN = /[łßøæœđðıþħŧŋςى\u0640\u3041-\u3096]/gu;
 /** From Hiragana to Katakana. */
 const KATAKANA = 0x60;
 /** Words that say how a channel is encoded, not which channel it is. */

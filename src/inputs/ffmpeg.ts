@@ -65,7 +65,8 @@ export function openToAll(url: string): string | null {
   if (!isRtmp && !(isSrt && !options.has("passphrase"))) return null;
   if (/^[a-z]+:\/\/(?:[^@/]*@)?(?:127\.|localhost[:/]|\[::1\])/i.test(address)) return null;
   const why = isRtmp ? "the key in it is not checked" : "it has no passphrase";
-  const place = address.replace(/^([a-z]+:\/\/)(?:[^@/]*@)?([^/]*).*$/i, "$1$2");
+  const [scheme, rest = ""] = address.split("://", 2);
+  const place = `${scheme}://${rest.split("/", 1)[0]!.split("@").at(-1)}`;
   return `whoever reaches ${place} can send what is broadcast (${why}): listen on 127.0.0.1, or let a firewall decide`;
 }
 

@@ -36,7 +36,8 @@ const NAMES_CONTENT = /^(?:[A-Za-z][A-Za-z0-9+.-]{1,31}:\/\/[^\s/]|magnet:\?|[0-
 /** Text that servers put in place of an address: markup, JSON. */
 const NO_PATH = /^[<{}[\]"]|[<>]/;
 /** A relative address that no `#EXTINF` announces must look like a path: messages of servers do not. */
-const PATH = /^[^\s:]*[/?]\S*$|^[^\s:]+\.[a-z0-9]{2,5}$|^[^:]+\.(?:aac|avi|flac|m3u8|m4a|mkv|mov|mp[34]|ogg|ts|wmv)$/i;
+const PATH =
+  /^[^\s:/?]*[/?]\S*$|^[^\s:]+\.[a-z0-9]{2,5}$|^[^:]+\.(?:aac|avi|flac|m3u8|m4a|mkv|mov|mp[34]|ogg|ts|wmv)$/i;
 
 /** An event of the reader whose entries are of type `Made`. */
 type EventOf<Made> = Exclude<M3uEvent, { kind: "entry" }> | { kind: "entry"; line: number; entry: Made };
@@ -148,7 +149,7 @@ export function guidesOf(header: M3uHeader): string[] {
   const guides = new Set<string>();
   for (const name of ["url-tvg", "x-tvg-url", "tvg-url", "url-epg"]) {
     // Commas and semicolons may be parts of an address.
-    for (const part of (header.attributes[name] ?? "").split(/[\s,;|]+(?=https?:\/\/)/i)) {
+    for (const part of (header.attributes[name] ?? "").split(/[\s,;|](?=https?:\/\/)/i)) {
       const url = trimEndOf(part.trim(), ",;| ");
       if (/^https?:\/\//i.test(url) && URL.canParse(url) && guides.size < MAX_GUIDES) guides.add(url);
     }
