@@ -130,7 +130,7 @@ test("chooseVariant() takes the most bits a second of those with their own sound
   assertEquals(chooseVariant(list)!.url, "https://h/live/whole.m3u8");
   const apart = { ...list, variants: list.variants.slice(0, 1) };
   assertEquals(chooseVariant(apart)!.url, "https://h/live/best.m3u8");
-  assertEquals(chooseVariant({ kind: "master", variants: [] }), null);
+  assertEquals(chooseVariant({ kind: "master", variants: [], variables: new Map() }), null);
 });
 
 test("parseHls() rejects other text, and survives damage of every kind", () => {
