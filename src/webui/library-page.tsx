@@ -50,6 +50,8 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
   const [opened, setOpened] = useState<Row | null>(null);
   const [trouble, setTrouble] = useState("");
   const ending = useRef(new AbortController());
+  /** The address that says what is shown. */
+  const address = useRef(location.hash);
   /** How far the list was scrolled when it was left. */
   const left = useRef(scrollOfEntry());
   /** Items that were loaded last. */
@@ -116,7 +118,10 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
     scrollTo(0, 0);
     setFilter((before) => {
       const filter = { ...before, ...part };
-      rewriteAddress(libraryHash(filter));
+      // What was typed last may be searched for when the user is elsewhere already.
+      if (location.hash !== address.current) return before;
+      address.current = libraryHash(filter);
+      rewriteAddress(address.current);
       return filter;
     });
   };
