@@ -160,7 +160,7 @@ test("the library shows who is alive, by channel, and what is disabled and locke
   await page.click(".report >> text=Stop");
   await page.waitForSelector(".report >> text=Close");
   await page.click("text=By channel");
-  await page.waitForFunction(() => /^1 channels/.test(document.querySelector(".count")!.textContent!));
+  await page.waitForFunction(() => /^1 channel$/.test(document.querySelector(".count")!.textContent!));
   assertMatch(await page.locator(".item small").textContent() ?? "", /sources: 2/);
   await page.click(".item button:last-of-type");
   await page.waitForSelector("dialog .rows li:nth-child(2)");
