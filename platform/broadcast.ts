@@ -8,6 +8,8 @@ import type { LiveInput } from "../src/live/broadcast/input.ts";
 import type { FilePort, Ports } from "../src/ports.ts";
 import { type OpenedSource, openSource } from "../src/inputs/open.ts";
 import { broadcastFileName } from "../src/inputs/broadcast-name.ts";
+import { contentId } from "../src/metainfo/content-id.ts";
+import { parseLiveTransportFile } from "../src/metainfo/live.ts";
 import { lockDirectory } from "./directory-lock.ts";
 import { chooseDirectories, requirePrivate } from "./directories.ts";
 import { absolute, inTime, peersOnly, untilStopped, withEngine } from "./peers-only.ts";
@@ -100,6 +102,15 @@ interface Sending {
 async function send({ engine, opened, config, ports, place, stopped, signal }: Sending): Promise<void> {
   const { name, directory, publishDir, fileName } = place;
   const { input, end } = endable(opened.input);
+  const line = new StatusLine(config.json, process.stdout, () => ({
+    ...describe(broadcast.status()),
+    lost_packets: opened.lostPackets(),
+  }));
+  if (opened.isAwaited) {
+    // Its sender has to be started now, and whoever broadcast under this name before knows the id by which viewers find it.
+    const content_id = await keptContentId(ports.files, directory);
+    line.tell("waiting", { waiting_at: opened.description, content_id });
+  }
   const known = config.bitrateBytesPerSecond ?? (await isNew(ports.files, directory) ? opened.bytesPerS : null);
   const broadcast = await engine.broadcast({
     input,
@@ -117,10 +128,6 @@ async function send({ engine, opened, config, ports, place, stopped, signal }: S
   // Readable by all users: a web server may serve it.
   await ports.files.writeFile(transportFile, broadcast.transportFile, { mode: 0o644 });
   const { peerAddress } = engine;
-  const line = new StatusLine(config.json, process.stdout, () => ({
-    ...describe(broadcast.status()),
-    lost_packets: opened.lostPackets(),
-  }));
   const facts: BroadcastFacts = {
     name: broadcast.metainfo.name,
     source: opened.description,
@@ -149,6 +156,12 @@ async function send({ engine, opened, config, ports, place, stopped, signal }: S
 function endable(input: LiveInput): { input: LiveInput; end(): void } {
   const events = input[Symbol.asyncIterator]();
   return { input: { [Symbol.asyncIterator]: () => events }, end: () => void events.return?.() };
+}
+
+/** The content id under which this broadcast ran before; null: it is new. */
+async function keptContentId(files: FilePort, directory: string): Promise<string | null> {
+  if (await isNew(files, directory)) return null;
+  return await contentId(await parseLiveTransportFile(await files.readFile(`${directory}/broadcast.torrent`)));
 }
 
 async function isNew(files: FilePort, directory: string): Promise<boolean> {

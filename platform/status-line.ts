@@ -45,6 +45,12 @@ export class StatusLine {
 
   /** Prints the facts, and begins to print figures. */
   begin(event: string, facts: Fields): void {
+    this.tell(event, facts);
+    if (this.#json || this.#out.isTTY === true) this.#timer = setInterval(() => this.#tell(), EVERY_MS);
+  }
+
+  /** Prints facts. */
+  tell(event: string, facts: Fields): void {
     if (this.#json) this.#object(event, facts);
     else {
       for (const [name, value] of Object.entries(facts)) {
@@ -55,7 +61,6 @@ export class StatusLine {
         }
       }
     }
-    if (this.#json || this.#out.isTTY === true) this.#timer = setInterval(() => this.#tell(), EVERY_MS);
   }
 
   /** Stops the figures and prints the last line. */

@@ -11,7 +11,7 @@ import { liveInput } from "./input.ts";
 import { inspected } from "./inspect.ts";
 import { pipeEvents } from "./pipe.ts";
 import type { SourcePorts } from "./ports.ts";
-import { describeSource, parseSource } from "./spec.ts";
+import { describeSource, isAwaited, parseSource } from "./spec.ts";
 
 /** How a source is read. */
 export interface SourceOptions {
@@ -32,6 +32,8 @@ export interface OpenedSource {
   readonly bytesPerS: number | null;
   /** For logs: without credentials. */
   readonly description: string;
+  /** Somebody has to send to it before it delivers anything. */
+  readonly isAwaited: boolean;
   /** Packets that datagrams lost so far (RTP), or transport packets, at least (UDP); null for other sources. */
   lostPackets(): number | null;
 }
@@ -47,6 +49,7 @@ export async function openSource(ports: SourcePorts, source: string, options: So
     input: liveInput((signal) => inspected(announced(run(signal), ports.log, description), ports.log)),
     bytesPerS: null,
     description,
+    isAwaited: isAwaited(spec),
     lostPackets: () => null,
   });
   const { once } = options;

@@ -70,6 +70,12 @@ export function describeSource(spec: SourceSpec): string {
   }
 }
 
+/** Whether somebody has to send to this source before it delivers anything: nothing is fetched from it. */
+export function isAwaited(spec: SourceSpec): boolean {
+  if (spec.kind === "udp" || spec.kind === "rtp") return true;
+  return spec.kind === "ffmpeg" && /^(?:rtmps?|srt):.*[?&](?:listen=1|mode=listener)(?:&|$)/i.test(spec.url);
+}
+
 /** An address as logs may show it. */
 export function describeUrl(url: string): string {
   return upTo(upTo(url, "?"), "#").replace(/^([^:/]+:\/\/)[^/]*@/, "$1");

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { describeSource, describeUrl, parseSource, withoutSecrets } from "../../src/inputs/spec.ts";
+import { describeSource, describeUrl, isAwaited, parseSource, withoutSecrets } from "../../src/inputs/spec.ts";
 
 const MULTICAST = { kind: "udp", isMulticast: true, interfaceAddress: null };
 
@@ -61,4 +61,16 @@ test("describeSource() and withoutSecrets() keep passwords and keys out of logs"
   }
   assertEquals(describeSource(parseSource("rtp://[ff15::1]:5004")), "rtp://[ff15::1]:5004");
   assertEquals(describeUrl("http://u:p@h/a@b"), "http://h/a@b");
+});
+
+test("isAwaited() knows the sources that somebody has to send to", () => {
+  const awaited = [
+    "udp://127.0.0.1:5000",
+    "rtp://@239.1.2.3:5000",
+    "rtmp://h/live/k?listen=1",
+    "srt://h:1?mode=listener",
+  ];
+  const fetched = ["-", "a.ts", "https://h/a.ts", "rtmp://h/live/k", "srt://h:1?mode=caller", "ffmpeg:rtsp://h/a"];
+  assertEquals(awaited.map((source) => isAwaited(parseSource(source))), awaited.map(() => true));
+  assertEquals(fetched.map((source) => isAwaited(parseSource(source))), fetched.map(() => false));
 });

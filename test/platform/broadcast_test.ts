@@ -1,5 +1,6 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { createSocket } from "node:dgram";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import process from "node:process";
@@ -73,6 +74,35 @@ test("millrace broadcast that is killed and started again continues under the sa
       assertEquals((await second.ended).code, 0);
     })
   ));
+
+function freeUdpPort(): Promise<number> {
+  const socket = createSocket("udp4");
+  return new Promise((resolve) =>
+    socket.bind(0, "127.0.0.1", () => {
+      const { port } = socket.address();
+      socket.close(() => resolve(port));
+    })
+  );
+}
+
+test("millrace broadcast says at once where it waits for a sender, and the content id once it is known", () =>
+  withDirectory(async (directory) => {
+    const port = await freeUdpPort();
+    const waiting = async () => {
+      const program = start(["broadcast", "--source", `udp://127.0.0.1:${port}`, ...flags(directory)]);
+      const line = JSON.parse(await program.firstLine) as Record<string, unknown>;
+      program.kill("SIGINT");
+      await program.ended;
+      return line;
+    };
+    const place = { event: "waiting", waiting_at: `udp://127.0.0.1:${port}` };
+    assertEquals(await waiting(), { ...place, content_id: null });
+    const once = start(["broadcast", "--source", clipPath("ts-188.ts"), ...flags(directory)]);
+    const { content_id } = await facts(once);
+    once.kill("SIGINT");
+    await once.ended;
+    assertEquals(await waiting(), { ...place, content_id });
+  }));
 
 test("millrace broadcast reads standard input to its end, which is the end for the viewer", () =>
   withDirectory((directory) =>
