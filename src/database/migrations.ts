@@ -173,8 +173,8 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
   ["ALTER TABLE playlist_items ADD COLUMN file_index INTEGER"],
 ];
 
-/** From this version on texts are well-formed. */
-const WELL_FORMED = MIGRATIONS.indexOf(MENDED) + 1;
+/** From this version of the database on its texts are well-formed. */
+export const WELL_FORMED = MIGRATIONS.indexOf(MENDED) + 1;
 
 /** Version of a database that another program made. */
 const NO_VERSION = -1;
