@@ -24,10 +24,12 @@ export async function editItem(trx: Transaction<Schema>, id: number, words: Item
   const bits = (title === undefined ? 0 : EDITED.title) | (category === undefined ? 0 : EDITED.category) |
     (tvgId === undefined ? 0 : EDITED.guide) | (address === undefined ? 0 : EDITED.address);
   if (bits === 0) return;
-  const item = await trx.selectFrom("playlist_items").select(["title", "tvg_id", "imported"]).where("id", "=", id)
-    .executeTakeFirstOrThrow();
+  const item = await trx.selectFrom("playlist_items").select(["title", "tvg_id", "media_group", "imported"])
+    .where("id", "=", id).executeTakeFirstOrThrow();
+  // Its list may have the id on many channels: then it was none before, too.
+  const knownId = item.media_group.startsWith("id:") ? item.tvg_id : "";
   const set: Updateable<PlaylistItemsTable> = {
-    media_group: mediaGroup({ title: title ?? item.title, tvgId: tvgId ?? item.tvg_id }),
+    media_group: mediaGroup({ title: title ?? item.title, tvgId: tvgId ?? knownId }),
     imported: withWords(item.imported, words),
     ...title === undefined ? {} : { title, search_text: foldText(title) },
     ...category === undefined ? {} : { category: category || null },
