@@ -88,7 +88,7 @@ const check = (column: string) =>
 export function foundJson(nowS: number): RawBuilder<string> {
   const [before, after] = `json_object('name', title, 'infohash', infohash,
     'status', iif(${check("state")} = 'alive', 2, 1), 'availability', iif(${check("state")} = 'silent', 0, 1),
-    'availability_updated_at', coalesce(${check("checked_at")}, @now@),
+    'availability_updated_at', coalesce(${check("checked_at")}, CAST(@now@ AS INTEGER)),
     'categories', iif(coalesce(category, '') = '', json('[]'), json_array(category)),
     'languages', ${listIn("languages")}, 'countries', ${listIn("countries")},
     'channel_id', (SELECT min(member.id) FROM playlist_items AS member
