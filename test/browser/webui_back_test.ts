@@ -97,13 +97,13 @@ test("the address holds file and time: a reload goes on, and a copied link opens
   await page.evaluate(() => document.querySelector("video")!.pause());
   const link = page.url();
   await page.reload();
-  await page.waitForFunction(() => document.querySelector("video")!.currentTime >= 5);
+  await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 0) >= 5);
   assertEquals(await heading(), "Part 3.mp4");
   const context = await browser.newContext();
   try {
     const other = await context.newPage();
     await other.goto(link);
-    await other.waitForFunction(() => document.querySelector("video")!.currentTime >= 5);
+    await other.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 0) >= 5);
     assertEquals(await heading(other), "Part 3.mp4");
     // Nothing was before it: back leads to the files.
     await other.click("text=Back");
@@ -115,7 +115,7 @@ test("the address holds file and time: a reload goes on, and a copied link opens
   await page.evaluate(() => document.querySelector("video")!.pause());
   await page.click(".menu:has-text('File') > button");
   await page.click(".menu li >> text=Part 1.mp4");
-  await page.waitForFunction(() => document.querySelector("h1")!.textContent === "Part 1.mp4");
+  await page.waitForFunction(() => document.querySelector("h1")?.textContent === "Part 1.mp4");
   assertEquals(parameter("file"), "0");
   await page.goBack();
   await page.waitForSelector(".files");
