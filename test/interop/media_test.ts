@@ -26,8 +26,18 @@ function complaints(path: string): string[] {
 }
 
 /** Hashes of the decoded frames. */
-function frames(path: string, stream: string): string[] {
-  const { out } = run("ffmpeg", [...QUIET, "-i", path, "-map", `0:${stream}`, "-f", "framemd5", "-"]);
+function frames(path: string, stream: string, copied = false): string[] {
+  const { out } = run("ffmpeg", [
+    ...QUIET,
+    "-i",
+    path,
+    "-map",
+    `0:${stream}`,
+    ...copied ? ["-c", "copy"] : [],
+    "-f",
+    "framemd5",
+    "-",
+  ]);
   return out.split("\n").filter((line) => /^\d/.test(line)).map((line) => line.split(",")[5]!.trim());
 }
 
@@ -71,10 +81,16 @@ for (const name of NAMES) {
       let audio = 0;
       for (const track of outputTracks) {
         const stream = track.kind === "video" ? "v:0" : `a:${audio++}`;
-        assertEquals(frames(ours, stream), frames(copy, stream), `${name} ${stream} frames`);
+        // ffmpeg copies the sound that an edit cuts away. What is decoded depends on what came before, so packets are compared.
+        const isCut = name.includes("trimmed") && track.kind === "audio";
+        const [made, copied] = [frames(ours, stream, isCut), frames(copy, stream, isCut)];
+        if (!isCut) assertEquals(made.length, copied.length, `${name} ${stream}`);
+        const skipped = isCut ? copied.indexOf(made[0]!) : 0;
+        assertEquals(made, copied.slice(skipped, skipped + made.length), `${name} ${stream} frames`);
         const mine = packets(ours, stream);
         // ffmpeg packs several audio frames in a PES and so loses what gaps are between fragments.
-        const theirs = packets(name.includes("fragmented") ? FIXTURES + name : copy, stream);
+        const theirs = packets(name.includes("fragmented") ? FIXTURES + name : copy, stream)
+          .slice(skipped, isCut ? skipped + mine.length : undefined);
         assertEquals(mine.length, theirs.length);
         assertEquals(mine.map((packet) => packet.keyframe), theirs.map((packet) => packet.keyframe));
         const offset = mine[0]!.pts - theirs[0]!.pts;
