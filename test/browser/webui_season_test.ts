@@ -82,7 +82,7 @@ test("subtitles and sound are chosen in full screen with four arrows and OK, and
   await page.waitForSelector(".theatre.idle");
   assertEquals(await focused(), "VIDEO");
   await press("Enter");
-  await page.waitForFunction(() => document.querySelector("video")!.paused);
+  await page.waitForFunction(() => document.querySelector("video")?.paused);
   await press("Enter");
   await page.waitForFunction(() => !document.querySelector("video")!.paused);
   assertEquals(troubles, []);
@@ -95,12 +95,12 @@ test("the next episode goes on in full screen, with volume, speed, subtitles and
     video.volume = 0.4;
     video.playbackRate = 1.5;
   });
-  await page.waitForFunction(() => document.querySelector("video")!.defaultPlaybackRate === 1.5);
+  await page.waitForFunction(() => document.querySelector("video")?.defaultPlaybackRate === 1.5);
   await page.evaluate(() => document.querySelector("video")!.dispatchEvent(new Event("ended")));
-  await page.waitForFunction(() => document.querySelector("h1")!.textContent === "Episode 2.mp4");
+  await page.waitForFunction(() => document.querySelector("h1")?.textContent === "Episode 2.mp4");
   assertEquals(starts.at(-1)!.searchParams.get("next_file_indexes"), "6");
   await until("its subtitles are shown", async () => await subtitle() === "Hola 2");
-  await page.waitForFunction(() => document.querySelector("video")!.currentTime > 0.5);
+  await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 0) > 0.5);
   const { full, volume, rate } = await page.evaluate(() => {
     const { volume, playbackRate: rate } = document.querySelector("video")!;
     return { full: document.fullscreenElement?.className, volume, rate };
@@ -114,7 +114,7 @@ test("the next episode goes on in full screen, with volume, speed, subtitles and
   await press("ArrowUp");
   await moveTo("Next file");
   await press("Enter");
-  await page.waitForFunction(() => document.querySelector("h1")!.textContent === "Episode 3.mp4");
+  await page.waitForFunction(() => document.querySelector("h1")?.textContent === "Episode 3.mp4");
   await press("f");
   await page.waitForFunction(() => document.fullscreenElement === null);
   assertEquals(troubles, []);
@@ -122,7 +122,7 @@ test("the next episode goes on in full screen, with volume, speed, subtitles and
 
 test("a paused film keeps its session for an hour, and goes on by itself where the session ended nevertheless", async () => {
   const kept = page.waitForRequest(/set_player_activity_timeout&timeout=3600/);
-  await page.waitForFunction(() => document.querySelector("video")!.currentTime > 1);
+  await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 0) > 1);
   await page.evaluate(() => document.querySelector("video")!.pause());
   const stop = (await kept).url().replace(/\?.*/, "?method=stop");
   const before = await page.evaluate(() => document.querySelector("video")!.currentTime);

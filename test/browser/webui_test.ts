@@ -68,7 +68,7 @@ test("a pasted magnet is listed in natural order and its picture moves, seeks an
   assertEquals(await barriers(page), []);
   await shot(page, "playing");
   await page.evaluate(() => document.querySelector("video")!.currentTime = 4);
-  await page.waitForFunction(() => document.querySelector("video")!.currentTime > 4.2);
+  await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 0) > 4.2);
   await page.evaluate(() => document.querySelector("video")!.dispatchEvent(new Event("ended")));
   await page.waitForFunction(() => /E10/.test(document.querySelector("h1")!.textContent!));
   await until("the next file plays", async () => await frames(page) > 10);
