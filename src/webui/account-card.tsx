@@ -1,7 +1,8 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Who is signed in, signing in and out. */
-import { useEffect, useState } from "hono/jsx/dom";
+import { useEffect } from "hono/jsx/dom";
 import { call } from "./engine.ts";
+import { useState } from "./state.ts";
 import { errorText, text } from "./texts.ts";
 
 /** The card. */

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx/dom */
 /** The page: rooms behind a hash, so that the back button works and nothing is loaded twice. */
-import { render, useEffect, useState } from "hono/jsx/dom";
+import { render, useEffect } from "hono/jsx/dom";
 import { BroadcastPage } from "./broadcast-page.tsx";
 import { call, EngineError, useToken } from "./engine.ts";
 import { focusHeading, keepFocus } from "./focus.ts";
@@ -16,6 +16,7 @@ import { listen, type SentCommand, type SentStream } from "./remote.ts";
 import { SentPage } from "./sent-page.tsx";
 import { SettingsPage } from "./settings-page.tsx";
 import { moveFocusByArrows } from "./spatial.ts";
+import { useState } from "./state.ts";
 import { chooseLanguage, errorText, LANGUAGES, text } from "./texts.ts";
 
 /** Where it is kept that this page plays what others send. */

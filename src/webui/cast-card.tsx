@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Which other engines may play their streams here, and those that ask. */
-import { useState } from "hono/jsx/dom";
 import { call, type CastSenders } from "./engine.ts";
+import { useState } from "./state.ts";
 import { errorText, text } from "./texts.ts";
 
 /** Digits of a key that people compare. */

@@ -1,10 +1,10 @@
 /** @jsxImportSource hono/jsx/dom */
 /** One line of the library: an item, or a channel with all its sources. */
-import { useState } from "hono/jsx/dom";
 import { type Check, checkText } from "./checks.ts";
 import { call, type Item } from "./engine.ts";
 import { Logo } from "./logo.tsx";
 import { itemStream, playHash } from "./naming.ts";
+import { useState } from "./state.ts";
 import { text } from "./texts.ts";
 
 /** A line: an item alone, or those of a channel. */

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** The picture of an item; its first letter where it has none, or one that does not load. */
-import { useState } from "hono/jsx/dom";
 import { BASE, type Item } from "./engine.ts";
+import { useState } from "./state.ts";
 
 /** Properties of `Logo`. */
 export interface LogoProps {

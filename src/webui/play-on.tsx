@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Sends the stream to another player: a program here, a television, another open page. */
-import { useState } from "hono/jsx/dom";
 import { act, callPublic, type OtherPlayer } from "./engine.ts";
 import type { Stream } from "./naming.ts";
+import { useState } from "./state.ts";
 import { errorText, text } from "./texts.ts";
 
 /** From this position on another player continues there instead of at the beginning, s. */

@@ -1,10 +1,10 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Cards of the settings: the engine, who may call it, how fast it may be, its token. */
-import { useState } from "hono/jsx/dom";
 import { call, callPublic, type Settings } from "./engine.ts";
 import { copyText } from "./insecure.ts";
 import { isLoopback } from "./naming.ts";
 import { QrCode } from "./qr.tsx";
+import { useState } from "./state.ts";
 import { bytesText, errorText, text } from "./texts.ts";
 
 /** Bytes per second of 1 Mbit/s. */

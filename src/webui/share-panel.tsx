@@ -1,11 +1,11 @@
 /** @jsxImportSource hono/jsx/dom */
 /** How to open what plays elsewhere: in a player, on the phone, on the TV, in the library. */
-import { useState } from "hono/jsx/dom";
 import { BASE, call, type OtherPlayer } from "./engine.ts";
 import { copyText } from "./insecure.ts";
 import { isLoopback, itemParams, listAddress, type Stream } from "./naming.ts";
 import { PlayOn } from "./play-on.tsx";
 import { QrCode } from "./qr.tsx";
+import { useState } from "./state.ts";
 import { errorText, text } from "./texts.ts";
 
 /** Properties of `SharePanel`. */
