@@ -157,3 +157,17 @@ test("openMedia() plays a transport stream that begins with other bytes, or has 
   const { outputTracks } = await openBytes(concatBytes([nulls, ts]));
   assertEquals(outputTracks.map(({ codec }) => codec), ["h264", "aac"]);
 });
+
+test("openTransportStream() sees no break of the clock where pictures are missing while the sound runs on", async () => {
+  const parts = repeatTs(fixture("ts-188.ts"), 4, 6 * 90_000);
+  const quarter = parts.length / 4;
+  const kept: Uint8Array[] = [];
+  for (let at = 0; at < parts.length; at += 188) {
+    const isGone = pidOf(parts, at) === 0x100 && at >= quarter && at < 3 * quarter;
+    if (!isGone) kept.push(parts.subarray(at, at + 188));
+  }
+  const { hls } = await openTs(concatBytes(kept));
+  assertEquals(hls.segments.filter(({ discontinuity }) => discontinuity).length, 0);
+  const lengthMs = hls.segments.reduce((sum, { durationMs }) => sum + durationMs, 0);
+  assert(Math.abs(lengthMs - 24_000) < 1000, `${lengthMs} ms`);
+});

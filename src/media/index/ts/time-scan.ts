@@ -16,6 +16,13 @@ export interface Mark {
   readonly packet: number;
   /** 33 bits. */
   readonly pts90k: number;
+  /** How far the sound had come: its stretches without a break so far, and the time in all of them, 90 kHz. */
+  readonly sound?: SoundPlace;
+}
+
+interface SoundPlace {
+  readonly breaks: number;
+  readonly total90k: number;
 }
 
 /** Where the clock breaks. */
@@ -46,8 +53,25 @@ const MAX_BREAKS = 256;
 
 const follows = (a: Mark, b: Mark): boolean => {
   const step = stepBetween(a.pts90k, b.pts90k);
-  return step >= -MAX_BACK_90K && step <= MAX_AHEAD_90K;
+  if (step >= -MAX_BACK_90K && step <= MAX_AHEAD_90K) return true;
+  // Where the sound runs on as long, pictures are missing, and the clock is whole.
+  if (step < 0 || a.sound === undefined || b.sound === undefined || a.sound.breaks !== b.sound.breaks) return false;
+  return Math.abs(b.sound.total90k - a.sound.total90k - step) <= MAX_BACK_90K;
 };
+
+/** Follows the times of the sound beside the pictures. */
+class SoundClock {
+  place: SoundPlace = { breaks: 0, total90k: 0 };
+  #last90k: number | null = null;
+
+  push(pts90k: number): void {
+    const step = this.#last90k === null ? 0 : stepBetween(this.#last90k, pts90k);
+    const isSteady = Math.abs(step) <= MAX_BACK_90K;
+    const { breaks, total90k } = this.place;
+    this.place = isSteady ? { breaks, total90k: total90k + step } : { breaks: breaks + 1, total90k };
+    this.#last90k = pts90k;
+  }
+}
 
 /**
  * Follows the times of a stream. A single time that fits neither the ones before nor the ones after is damage, not a
@@ -105,6 +129,7 @@ export class TimeScanner {
     const { format } = this;
     const finder = new MainFinder(this.#program, anyUnit);
     const clock = new BreakFinder();
+    const sound = new SoundClock();
     const points: AccessPoint[] = [];
     let first: Mark | null = null;
     const start = Math.max(0, from);
@@ -112,8 +137,15 @@ export class TimeScanner {
     for (let at = start; at < end; at += STEP_PACKETS) {
       const bytes = await readPackets(format, this.#source, at, Math.min(STEP_PACKETS, end - at), this.#signal);
       for (let i = 0; i + PACKET_BYTES <= bytes.length; i += PACKET_BYTES) {
-        if (pidOf(bytes, i) !== finder.program.main.id) {
+        const { main, tracks } = finder.program;
+        const pid = pidOf(bytes, i);
+        if (pid !== main.id) {
           finder.pushOther(bytes, i);
+          if (!startsUnit(bytes, i) || unusable(bytes, i) || tracks.find(({ kind }) => kind === "audio")?.id !== pid) {
+            continue;
+          }
+          const pts90k = readPesHeader(payloadOf(bytes, i))?.pts90k ?? null;
+          if (pts90k !== null) sound.push(pts90k);
           continue;
         }
         if (unusable(bytes, i)) continue;
@@ -124,7 +156,7 @@ export class TimeScanner {
         const pts90k = readPesHeader(payloadOf(bytes, i))?.pts90k ?? null;
         if (pts90k === null) continue;
         first ??= { packet, pts90k };
-        clock.push({ packet, pts90k });
+        clock.push({ packet, pts90k, sound: sound.place });
       }
       if (enough({ points, first, last: clock.latest, breaks: clock.breaks })) break;
     }
