@@ -133,7 +133,22 @@ export function itemParams(stream: Stream, infohash: string): Record<string, str
 /** The infohash that `named` says, 40 hexadecimal characters; null where it says none so. */
 export function infohashOf(named: { readonly stream: Stream } | { readonly query: string }): string | null {
   if ("query" in named) return isId(named.query) ? named.query.toLowerCase() : null;
-  return /[?&]xt=urn:btih:([0-9a-f]{40})(?:&|$)/i.exec(named.stream["magnet"] ?? "")?.[1]?.toLowerCase() ?? null;
+  const magnet = named.stream["magnet"] ?? "";
+  for (const [field, topic] of new URLSearchParams(magnet.slice(magnet.indexOf("?") + 1))) {
+    const hash = /^xt(?:\.\d+)?$/i.test(field) ? /^urn:btih:(\w+)$/i.exec(topic.trim())?.[1] : undefined;
+    if (hash !== undefined) return isId(hash) ? hash.toLowerCase() : hexOfBase32(hash);
+  }
+  return null;
+}
+
+const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
+
+/** 32 characters of base32, as older magnets have them, in hexadecimal; null for anything else. */
+function hexOfBase32(text: string): string | null {
+  if (!/^[a-z2-7]{32}$/i.test(text)) return null;
+  let value = 0n;
+  for (const digit of text.toLowerCase()) value = value << 5n | BigInt(BASE32.indexOf(digit));
+  return value.toString(16).padStart(40, "0");
 }
 
 /** Natural order of file names: episode 2 before episode 10. */

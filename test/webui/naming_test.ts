@@ -35,9 +35,23 @@ test("infohashOf() reads the infohash of a magnet or an id, and nothing else", (
   assertEquals(infohashOf({ stream: { magnet: MAGNET } }), "0123456789".repeat(4));
   assertEquals(infohashOf({ stream: { magnet: `magnet:?dn=a&xt=urn:btih:${"A".repeat(40)}` } }), "a".repeat(40));
   assertEquals(infohashOf({ stream: { magnet: "magnet:?xt=urn:btmh:1220" } }), null);
+  assertEquals(infohashOf({ stream: { magnet: "magnet:?xt=urn:btih:0123" } }), null);
   assertEquals(infohashOf({ query: "B".repeat(40) }), "b".repeat(40));
   assertEquals(infohashOf({ query: "https://example.org/a.torrent" }), null);
 });
+
+for (
+  const [form, topic] of [
+    ["base32", "xt=urn:btih:AERUKZ4JVPG66AJDIVTYTK6N54ASGRLH"],
+    ["base32 in small letters", "xt=urn:btih:aerukz4jvpg66ajdivtytk6n54asgrlh&tr=udp://a"],
+    ["percent-encoding", "dn=a&xt=urn%3Abtih%3A0123456789abcdef0123456789ABCDEF01234567"],
+    ["a numbered field after one of another kind", "XT.1=urn:btmh:1220&xt.2=urn:btih:AERUKZ4JVPG66AJDIVTYTK6N54ASGRLH"],
+  ] as const
+) {
+  test(`infohashOf() reads the infohash of a magnet in ${form}`, () => {
+    assertEquals(infohashOf({ stream: { magnet: `magnet:?${topic}` } }), "0123456789abcdef0123456789abcdef01234567");
+  });
+}
 
 test("placeOf() reads what playHash() made, and takes anything else for the room that plays", () => {
   const place = { room: "play", query: `${MAGNET}#x?y`, file: null, atS: 0 } as const;
