@@ -180,7 +180,7 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     for (const other of this.sessions) {
       if (other === session || !other.isReady || !samePeerId(other.info!.peerId, peerId)) continue;
       const loser = this.redundant(other, session);
-      loser.drop(new MillraceError("conflict", "connected twice to one peer"));
+      loser?.drop(new MillraceError("conflict", "connected twice to one peer"));
       if (loser === session) return;
     }
     if (session.address !== null) Object.assign(session.address, { failures: 0, hasWorked: true });
@@ -308,8 +308,8 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     };
   }
 
-  /** Which of two connections to one peer ends. */
-  protected redundant(older: Session, newer: Session): Session {
+  /** Which of two connections with one peer id ends; null: neither. */
+  protected redundant(older: Session, newer: Session): Session | null {
     return redundantOf(older, newer, this.context.peerId);
   }
 

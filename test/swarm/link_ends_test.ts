@@ -25,11 +25,20 @@ test("redundantOf() keeps the older of two in one direction", () => {
   }
 });
 
-test("redundantOf() keeps the older when another host presents its peer id", () => {
-  for (const first of [4, 6]) {
-    for (const incoming of [true, false]) {
-      const newer = connection(incoming, first, "10.0.0.2");
-      assertEquals(redundantOf(connection(!incoming, first), newer, OWN) === newer, true);
+test("redundantOf() keeps both when another host presents the peer id", () => {
+  for (const incoming of [true, false]) {
+    const older = connection(true, 6, "::ffff:10.0.0.1");
+    assertEquals(redundantOf(older, connection(incoming, 6, "10.0.0.2"), OWN), null);
+  }
+});
+
+test("redundantOf() keeps the older of two to a machine with addresses of IPv6", () => {
+  for (const hosts of [["10.0.0.1", "2001:db8::1"], ["2001:db8::1", "10.0.0.1"], ["2001:db8::1", "2001:db8::2"]]) {
+    for (const first of [4, 6]) {
+      for (const incoming of [true, false]) {
+        const newer = connection(incoming, first, hosts[1]);
+        assertEquals(redundantOf(connection(!incoming, first, hosts[0]), newer, OWN) === newer, true);
+      }
     }
   }
 });

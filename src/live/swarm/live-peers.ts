@@ -210,7 +210,8 @@ export class LivePeers extends Neighbourhood<LiveSession> implements LiveNeighbo
   }
 
   protected override redundant(older: LiveSession, newer: LiveSession): LiveSession {
-    return isOver(older, this.now()) ? older : super.redundant(older, newer);
+    // Introductions name members by their peer ids, so each id has one connection.
+    return isOver(older, this.now()) ? older : super.redundant(older, newer) ?? newer;
   }
 
   protected override settle(session: LiveSession, entry: KnownAddress, error: Error | null): void {
