@@ -20,10 +20,12 @@ export interface FaultCounts {
   readonly silenced: number;
   /** Runs without a picture (without sound where there are no pictures), though the index says where they are. */
   readonly empty: number;
+  /** Places of a transport stream where bytes are missing, or between packets. */
+  readonly gaps: number;
 }
 
 /** What a muxer has seen in one slot. */
-export interface SlotTally extends Omit<FaultCounts, "repeated"> {
+export interface SlotTally extends Omit<FaultCounts, "repeated" | "gaps"> {
   /** Access units, including those left out. */
   readonly units: number;
   /** For each stream of the slot: its first and last decoding time, and the number of access units between them. */
@@ -61,7 +63,11 @@ export const NO_FAULTS: FaultCounts = {
   beyondEnd: 0,
   silenced: 0,
   empty: 0,
+  gaps: 0,
 };
+
+/** Gaps within this many bytes of a file count as one: readers of different ranges find the same one at different packets. */
+const GAP_BYTES = 64 * 1024;
 
 /**
  * Adds up the faults of all readings of one layout. Slots are read many times and in any order, and are the same each
@@ -69,10 +75,11 @@ export const NO_FAULTS: FaultCounts = {
  */
 export class FaultLedger {
   readonly #slots = new Map<number, SlotTally>();
+  readonly #gaps = new Set<number>();
   readonly #known: FaultCounts;
   readonly #knownUnits: number;
-  /** The warning for this many slots. */
-  #told: { readonly slots: number; readonly warning: string | null } | null = null;
+  /** The warning for this many slots and gaps. */
+  #told: { readonly size: number; readonly warning: string | null } | null = null;
 
   /** `known`: faults found in `units` access units before any was read. */
   constructor(known: FaultCounts = NO_FAULTS, units = 0) {
@@ -85,9 +92,14 @@ export class FaultLedger {
     if (this.#slots.size < MAX_SLOTS) this.#slots.set(slot, tally);
   }
 
+  /** Bytes are missing before the packet at `at` of the file, or are between it and the one before it. */
+  gap(at: number): void {
+    if (this.#gaps.size < MAX_SLOTS) this.#gaps.add(Math.floor(at / GAP_BYTES));
+  }
+
   /** All faults so far. */
   get counts(): FaultCounts {
-    const sum = { ...this.#known };
+    const sum = { ...this.#known, gaps: this.#gaps.size };
     for (const [slot, tally] of this.#slots) {
       sum.dropped += tally.dropped;
       sum.ranBack += tally.ranBack;
@@ -103,7 +115,8 @@ export class FaultLedger {
 
   /** The warning for the user; null while there is nothing worth one. */
   get warning(): string | null {
-    if (this.#told?.slots !== this.#slots.size) this.#told = { slots: this.#slots.size, warning: this.#describe() };
+    const size = this.#slots.size + this.#gaps.size;
+    if (this.#told?.size !== size) this.#told = { size, warning: this.#describe() };
     return this.#told.warning;
   }
 
@@ -111,17 +124,19 @@ export class FaultLedger {
     const { counts } = this;
     const units = [...this.#slots.values()].reduce((sum, tally) => sum + tally.units, this.#knownUnits);
     const texts = Object.entries(TEXTS).flatMap(([kind, text]) => {
-      const count = counts[kind as keyof FaultCounts];
+      const count = counts[kind as keyof typeof TEXTS];
       const perMille = kind === "late" ? FREE_LATE_PER_MILLE : FREE_PER_MILLE;
       return count > FREE_FAULTS && count * 1000 > units * perMille ? [`${count} ${text}`] : [];
     });
-    return texts.length === 0
-      ? null
-      : `the file does not play as it should: of ${units} pictures and frames of sound ${texts.join(", ")}`;
+    const all = [
+      ...(counts.gaps > 0 ? [`bytes are missing, or between its packets, at ${counts.gaps} of its places`] : []),
+      ...(texts.length > 0 ? [`of ${units} pictures and frames of sound ${texts.join(", ")}`] : []),
+    ];
+    return all.length === 0 ? null : `the file does not play as it should: ${all.join("; ")}`;
   }
 }
 
-const TEXTS: Readonly<Record<keyof FaultCounts, string>> = {
+const TEXTS: Readonly<Record<Exclude<keyof FaultCounts, "gaps">, string>> = {
   dropped: "were left out",
   repeated: "came twice",
   ranBack: "had times that run back",

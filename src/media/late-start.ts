@@ -12,10 +12,10 @@ export function segmentAt({ segments }: HlsPlan, ms: number): number {
 /** The part of `layout`, whose size is known, from byte `from` on. */
 export function layoutFrom(layout: TsLayout, from: number): TsLayout {
   if (from === 0) return layout;
-  const { sizeBytes, copiedFrom, fingerprint } = layout;
+  const { sizeBytes, copiedFrom, watch, fingerprint } = layout;
   return {
     sizeBytes: sizeBytes! - from,
-    ...(copiedFrom === undefined ? {} : { copiedFrom: copiedFrom + from }),
+    ...(copiedFrom === undefined ? {} : { copiedFrom: copiedFrom + from, watch }),
     fingerprint: `${fingerprint}-from-${from}`,
     read: (start, end, ...rest) => layout.read(start + from, end === null ? null : end + from, ...rest),
   };

@@ -125,6 +125,11 @@ export interface TsLayout {
    * served like the file. Absent: it is made.
    */
   readonly copiedFrom?: number;
+  /**
+   * Makes a function that is to be called with the bytes of one reading that are served from the source, in order, and
+   * their place there: it counts faults in them. Absent: there is nothing to look for.
+   */
+  watch?(): (bytes: Uint8Array, at: number) => void;
   /** Changes whenever the bytes would (muxer version, options, tracks): feeds the ETag. */
   readonly fingerprint: string;
   /**
@@ -185,8 +190,8 @@ export interface Presentation {
   readonly warnings: readonly string[];
   /** Memory that its index takes, bytes, roughly. */
   readonly indexBytes: number;
-  /** Faults in everything muxed so far, by any session; null if nothing is made (MPEG TS files as they are). */
-  readonly faults: FaultLedger | null;
+  /** Faults in everything muxed or read so far, by any session. */
+  readonly faults: FaultLedger;
   readonly ts: TsLayout;
   /**
    * The HLS plan. It is the same for the same file and options, for every caller at any time. If the index does not

@@ -54,7 +54,7 @@ function layoutBody(session: PlaybackSession, layout: TsLayout): OutputBody {
         );
       }
       const last = copiedFrom + (end ?? sizeBytes);
-      return session.stream((source, signal) => copyFile(source, copiedFrom + start, last, signal));
+      return session.stream((source, signal) => copyFile(source, copiedFrom + start, last, signal, layout.watch?.()));
     },
   };
 }
@@ -75,6 +75,7 @@ async function* copyFile(
   start: number,
   end: number,
   signal: AbortSignal,
+  watch?: (bytes: Uint8Array, at: number) => void,
 ): AsyncGenerator<Uint8Array> {
   for (let at = start; at < end;) {
     // Chunks begin at multiples of their size, so that readers of different ranges find the same ones.
@@ -82,7 +83,9 @@ async function* copyFile(
     const here = source.availableFrom(at, chunkEnd - at);
     // What crosses into the next piece would wait for that as well: after a seek, twice the time to the first byte.
     const next = Math.min(chunkEnd, here > 0 ? at + here : Math.min(at + WAITED_BYTES, source.pieceEnd(at)));
-    yield await source.read(at, next - at, { signal, shared: true });
+    const bytes = await source.read(at, next - at, { signal, shared: true });
+    watch?.(bytes, at);
+    yield bytes;
     at = next;
   }
 }

@@ -68,7 +68,7 @@ async function playedFaults(index: MediaIndex) {
   return faults!;
 }
 
-const SOUND = { dropped: 0, repeated: 0, ranBack: 0, late: 0, beyondEnd: 0, silenced: 0, empty: 0 };
+const SOUND = { dropped: 0, repeated: 0, ranBack: 0, late: 0, beyondEnd: 0, silenced: 0, empty: 0, gaps: 0 };
 
 test("StreamedMuxer counts nothing when a file is as its index says", async () => {
   const faults = await playedFaults(indexOf([from90k(0, 100), from90k(100 * FRAME_90K, 100)]));

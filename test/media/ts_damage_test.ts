@@ -10,7 +10,7 @@ import { MemorySource } from "../support/memory-source.ts";
 import { checkTs } from "../support/ts-check.ts";
 import { fixture } from "./mkv-support.ts";
 import { openBytes } from "./support/files.ts";
-import { openTs, repeatTs, segments } from "./ts-input-support.ts";
+import { gather, never, openTs, repeatTs, segments } from "./ts-input-support.ts";
 
 for (
   const { what, edit } of [
@@ -34,8 +34,10 @@ for (
         units.length
       );
     const before = await units(await openTs(whole), whole);
-    const after = await units(await openTs(source), source);
+    const presentation = await openTs(source);
+    const after = await units(presentation, source);
     for (const [i, count] of before.entries()) assert(after[i]! >= count - 1, `${after[i]} of ${count}`);
+    assertEquals(presentation.faults.counts.gaps, 1);
   });
 }
 
@@ -170,4 +172,29 @@ test("openTransportStream() sees no break of the clock where pictures are missin
   assertEquals(hls.segments.filter(({ discontinuity }) => discontinuity).length, 0);
   const lengthMs = hls.segments.reduce((sum, { durationMs }) => sum + durationMs, 0);
   assert(Math.abs(lengthMs - 24_000) < 1000, `${lengthMs} ms`);
+});
+
+test("FaultLedger tells each place once at which the bytes of a transport stream do not follow, however it is read", async () => {
+  const ts = repeatTs(fixture("ts-188.ts"), 4, 6 * 90_000);
+  const half = Math.floor(ts.length / 2 / 188) * 188;
+  const source = new MemorySource(
+    concatBytes([
+      ts.subarray(0, half + 50),
+      ts.subarray(half + 90, half + 200_000),
+      new Uint8Array(376),
+      ts.subarray(half + 200_000),
+    ]),
+  );
+  const { ts: layout, faults } = await openTs(source);
+  await gather(layout.read(0, layout.sizeBytes, source, never));
+  assertEquals(faults.counts.gaps, 2);
+  // Served from the source in pieces of any length, after a seek beyond the first place.
+  for (const from of [0, half + 1000]) {
+    const watch = layout.watch!();
+    for (let at = from; at < source.sizeBytes; at += 70_000) {
+      watch(await source.read(at, Math.min(70_000, source.sizeBytes - at), { signal: never }), at);
+    }
+  }
+  assertEquals(faults.counts.gaps, 2);
+  assert(faults.warning?.includes("at 2 of its places"), `${faults.warning}`);
 });

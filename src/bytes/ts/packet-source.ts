@@ -9,6 +9,8 @@ import { findPackets, PACKET_STRIDES, type PacketGrid } from "./sync.ts";
 export interface PacketFormat extends PacketGrid {
   /** Whole packets in the file. */
   readonly packetCount: number;
+  /** Called with the place in the file of packets that were read and do not follow the one before them. */
+  readonly onGap?: (at: number) => void;
 }
 
 /** The first packets are looked for in this many bytes of the file; the bytes before them may be junk. */
@@ -56,7 +58,7 @@ export async function readPackets(
 }
 
 async function realigned(
-  { firstAt, strideBytes }: PacketFormat,
+  { firstAt, strideBytes, onGap }: PacketFormat,
   source: ByteSource,
   first: number,
   count: number,
@@ -67,7 +69,8 @@ async function realigned(
   const from = Math.max(0, start - reach);
   const to = Math.min(source.sizeBytes, start + (count + 1) * strideBytes + reach);
   const bytes = await source.read(from, to - from, { signal });
-  const packets = realign({ bytes, from: start - from, isEnd: to === source.sizeBytes }, strideBytes, count);
+  const around = { bytes, from: start - from, isEnd: to === source.sizeBytes };
+  const packets = realign(around, strideBytes, count, (at) => onGap?.(from + at));
   source.release?.(bytes);
   return packets;
 }

@@ -24,8 +24,16 @@ export interface Surroundings {
   readonly isEnd: boolean;
 }
 
-/** The packets of the `count` places from `from` on, 188 bytes each. */
-export function realign({ bytes, from, isEnd }: Surroundings, strideBytes: number, count: number): Uint8Array {
+/**
+ * The packets of the `count` places from `from` on, 188 bytes each. `found` is called with the place in `bytes` of each packet
+ * that does not follow the one before it.
+ */
+export function realign(
+  { bytes, from, isEnd }: Surroundings,
+  strideBytes: number,
+  count: number,
+  found?: (at: number) => void,
+): Uint8Array {
   const packets = new Uint8Array(count * PACKET_BYTES);
   for (let at = 0; at < packets.length; at += PACKET_BYTES) {
     packets.set([SYNC_BYTE, NULL_PID >> 8, NULL_PID & 0xff, 0x10], at);
@@ -36,15 +44,22 @@ export function realign({ bytes, from, isEnd }: Surroundings, strideBytes: numbe
     if (place >= 0 && place < count) packets.set(bytes.subarray(at, at + PACKET_BYTES), place * PACKET_BYTES);
   };
   let last = -1;
+  /** Where the packet before `last` begins. */
+  let before = -1;
+  const settle = () => {
+    put(last);
+    if (before >= 0 && last !== before + strideBytes) found?.(last);
+    before = last;
+  };
   for (let at = bytes.indexOf(SYNC_BYTE); at >= 0; at = bytes.indexOf(SYNC_BYTE, at + 1)) {
     if (at + PACKET_BYTES > bytes.length || !isInRow(bytes, at, strideBytes, isEnd)) continue;
     const isInside = last >= 0 && at < last + strideBytes;
     // A packet that another one follows is whole: a sync byte inside it is by chance. Otherwise it was cut short.
     if (isInside && bytes[last + strideBytes] === SYNC_BYTE) continue;
-    if (last >= 0 && !isInside) put(last);
+    if (last >= 0 && !isInside) settle();
     last = at;
   }
-  if (last >= 0) put(last);
+  if (last >= 0) settle();
   return packets;
 }
 

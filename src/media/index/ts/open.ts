@@ -10,6 +10,7 @@ import { readTransportSegment, type SegmentPlace } from "../../cut-ts/segment.ts
 import { targetDurationS } from "../../hls/plan.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
 import { stepBetween, wrap33 } from "../../../bytes/ts/stamps.ts";
+import { GapFinder } from "../../../bytes/ts/gap-finder.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { FaultLedger } from "../../faults.ts";
 import { languagesOf } from "../../language.ts";
@@ -157,8 +158,10 @@ function hlsPlan({ file, program: asStored, plan, output, preferred, edit, deliv
  */
 export async function openTransportStream(source: ByteSource, options: OpenOptions): Promise<Presentation> {
   const { signal } = options;
-  const format = await detectPackets(source, signal);
-  if (format === null) throw new MillraceError("bad_media", "no transport stream packets found");
+  const found = await detectPackets(source, signal);
+  if (found === null) throw new MillraceError("bad_media", "no transport stream packets found");
+  const faults = new FaultLedger();
+  const format: PacketFormat = { ...found, onGap: (at) => faults.gap(at) };
   const program = await findProgram(format, source, signal);
   const targetMs = options.segmentTargetMs ?? DEFAULT_SEGMENT_TARGET_MS;
   const sizeBytes = format.packetCount * PACKET_BYTES;
@@ -180,7 +183,6 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
     preferred: languagesOf(options.preferredAudioLanguage),
     aacPids,
   };
-  const faults = new FaultLedger();
   const rewriting: Rewriting = {
     format,
     mapPid,
@@ -203,12 +205,16 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
   const preferred = options.preferredAudioLanguage;
   const output = outputTracks({ ...program, tracks }, preferred);
   const { strideBytes, firstAt } = format;
+  const watch = () => {
+    const finder = new GapFinder(strideBytes, (at) => faults.gap(at));
+    return (bytes: Uint8Array, at: number) => finder.push(bytes, at);
+  };
   let hls: PlacedPlan | null = null;
   const planned = async (from: ByteSource, abort: AbortSignal) =>
     hls ??= hlsPlan({ file: format, program, plan: await plan(from, abort), output, preferred, edit, delivered });
   const ts: TsLayout = {
     sizeBytes,
-    ...(delivered.isFile && strideBytes === PACKET_BYTES ? { copiedFrom: firstAt } : {}),
+    ...(delivered.isFile && strideBytes === PACKET_BYTES ? { copiedFrom: firstAt, watch } : {}),
     fingerprint: [
       "ts",
       CUTTER_VERSION,
@@ -229,7 +235,7 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
     warnings: [...warnings, ...program.warnings],
     // Tables of the program and the plan of segments: next to nothing.
     indexBytes: 0,
-    faults: encoder === null ? null : faults,
+    faults,
     ts,
     planHls: planned,
     async tsFrom(ms, from, abort) {

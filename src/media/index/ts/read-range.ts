@@ -1,5 +1,6 @@
 /** A range of a transport stream, in chunks. */
 import type { ByteSource } from "../../../bytes/source.ts";
+import { GapFinder } from "../../../bytes/ts/gap-finder.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { type PacketFormat, readPackets } from "../../../bytes/ts/packet-source.ts";
 
@@ -18,13 +19,18 @@ export async function* readTs(
   source: ByteSource,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
+  const { strideBytes, firstAt, onGap } = format;
+  const finder = onGap === undefined ? null : new GapFinder(strideBytes, onGap);
   for (let at = start; at < end;) {
     const first = Math.floor(at / PACKET_BYTES);
     const last = Math.ceil(Math.min(end, (first + READ_PACKETS) * PACKET_BYTES) / PACKET_BYTES);
     // Plain packets are sent as the file has them, with what it lost.
-    const bytes = format.strideBytes === PACKET_BYTES
-      ? await source.read(format.firstAt + first * PACKET_BYTES, (last - first) * PACKET_BYTES, { signal })
+    const isPlain = strideBytes === PACKET_BYTES;
+    const from = firstAt + first * PACKET_BYTES;
+    const bytes = isPlain
+      ? await source.read(from, (last - first) * PACKET_BYTES, { signal })
       : await readPackets(format, source, first, last - first, signal);
+    if (isPlain) finder?.push(bytes, from);
     const base = first * PACKET_BYTES;
     const until = Math.min(end, last * PACKET_BYTES);
     while (at < until) {
