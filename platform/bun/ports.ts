@@ -8,6 +8,8 @@ import { endedSockets } from "./ended-sockets.ts";
 import { ReceivedMemory } from "./received-memory.ts";
 import { bunTcp } from "./tcp.ts";
 
+export type { PlatformOptions } from "../shared/options.ts";
+
 const http = createHttpPort({ ended: endedSockets });
 
 /**

@@ -7,6 +7,8 @@ import { assemblePorts } from "../shared/ports.ts";
 import { openFastReceiver } from "./receive-buffer.ts";
 import { denoTcp } from "./tcp.ts";
 
+export type { PlatformOptions } from "../shared/options.ts";
+
 const http = createHttpPort({ watch: watchListener });
 
 /** Everything the engine needs of the machine, on Deno. */

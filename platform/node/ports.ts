@@ -6,6 +6,8 @@ import { createHttpPort } from "../shared/http-server.ts";
 import { assemblePorts } from "../shared/ports.ts";
 import { nodeTcp } from "./tcp.ts";
 
+export type { PlatformOptions } from "../shared/options.ts";
+
 const http = createHttpPort();
 
 // The database's package makes a report of the process to find out about its C library. Node would look up the names of all

@@ -107,7 +107,9 @@ export async function checkUpdate(commands: readonly string[], dist: string): Pr
     for (const command of commands) {
       playing.push({ command, engine: await Playing.begin(command, path.join(program, "millrace.mjs")) });
     }
-    const files = readdirSync(program).map((name) => path.join(program, name));
+    const files = readdirSync(program).map((name) => path.join(program, name)).filter((file) =>
+      statSync(file).isFile()
+    );
     for (const file of files) writeFileSync(file, new Uint8Array(statSync(file).size).fill(0xcc));
     await each("after its files were overwritten", (engine) => engine.check());
     const before = files.map((file) => statSync(file).ino);

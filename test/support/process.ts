@@ -100,9 +100,13 @@ function kill(child: ChildProcess): void {
 export async function run(
   command: string,
   args: readonly string[],
-  options: { cwd?: string; timeoutMs?: number } = {},
+  options: { cwd?: string; env?: Record<string, string>; timeoutMs?: number } = {},
 ): Promise<{ code: number; stdout: Uint8Array; text: string; stderr: string }> {
-  const child = spawn(command, args, { cwd: options.cwd, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(command, args, {
+    cwd: options.cwd,
+    env: { ...process.env, ...options.env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const out: Uint8Array[] = [], err: Uint8Array[] = [];
   child.stdout!.on("data", (chunk) => out.push(chunk));
   child.stderr!.on("data", (chunk) => err.push(chunk));
