@@ -1,12 +1,24 @@
 /**
- * The only place where anything is decompressed. Deno's `DecompressionStream` makes one chunk of everything in a
- * compressed chunk: 64 KiB can become 64 MiB. So compressed bytes are fed in small steps, the next one after the last
- * was read.
+ * The only place where anything is decompressed. Not by `DecompressionStream`: on Node and Deno that refuses gzip of several
+ * members, which `cat a.gz b.gz` and programs that compress in parallel make, and nothing tells where a member ended.
  */
+import {
+  Z_BUF_ERROR,
+  Z_NO_FLUSH,
+  Z_OK,
+  Z_STREAM_END,
+  zlibInflate,
+  zlibInflateInit2,
+  zlibInflateReset,
+  ZStream,
+} from "pako";
 import { isTurnDue, nextTurn } from "./turn.ts";
 
-/** Compressed bytes per step: deflate expands at most 1032 times, so no chunk is larger than 516 KiB. */
-const STEP_BYTES = 512;
+/** Largest chunk of a result. With deflate's window of 32 KiB it is all that is held. */
+const CHUNK_BYTES = 64 * 1024;
+
+/** The largest window, 2^15 bytes; 16 more stands for gzip, whose checksums and lengths are compared. */
+const GZIP_WINDOW_BITS = 15 + 16;
 
 /** True when `bytes` begin as gzip does (RFC 1952, section 2.3.1). */
 export function isGzip(bytes: Uint8Array): boolean {
@@ -14,56 +26,98 @@ export function isGzip(bytes: Uint8Array): boolean {
 }
 
 /**
- * `packed` with one layer of gzip removed, read only as fast as the result is read. Other tasks get turns however large
- * the result; the reader must limit its size. Errors of `packed` are passed on; damaged or truncated data causes the
- * error that `damaged` makes of the cause.
+ * `packed` with one layer of gzip removed, read only as fast as the result is read. All its members are read (RFC 1952, section
+ * 2.2); zeros after one are padding. Chunks have at most 64 KiB, and other tasks get turns however large the result; the reader
+ * must limit its size. Errors of `packed` are passed on; damaged or truncated data causes the error that `damaged` makes of the cause.
  */
 export function gunzipped(
   packed: ReadableStream<Uint8Array>,
   damaged: (cause: unknown) => Error,
 ): ReadableStream<Uint8Array> {
   const source = packed.getReader();
-  const { readable, writable } = new DecompressionStream("gzip");
-  const plain = readable.getReader();
-  const writer = writable.getWriter();
-  let failure: { readonly error: unknown } | null = null;
-  let isFeeding = false;
-  const feed = async () => {
+  const members = new Members();
+  /** The next bytes of the result; null at its end. */
+  const next = async () => {
     while (true) {
-      let chunk: Uint8Array | undefined;
+      if (isTurnDue()) await nextTurn();
+      let plain: Uint8Array | null;
       try {
-        chunk = (await source.read()).value;
-      } catch (error) {
-        failure = { error };
+        plain = members.read();
+      } catch (cause) {
+        source.cancel(cause).catch(() => {});
+        throw damaged(cause);
       }
-      if (chunk === undefined) break;
-      for (let at = 0; at < chunk.length; at += STEP_BYTES) {
-        // A copy, because the owner of the chunk may reuse it.
-        await writer.write(chunk.slice(at, at + STEP_BYTES));
+      if (plain === null) {
+        const { done, value } = await source.read();
+        if (!done) members.feed(value);
+        else if (members.isOver) return null;
+        else throw damaged(new Error("unexpected end of the data"));
+      } else if (plain.length > 0) {
+        return plain;
       }
     }
-    // After a failure the last bytes are missing, so the read below fails and reports it.
-    await writer.close();
   };
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      if (!isFeeding) {
-        isFeeding = true;
-        // Failures here make the read below fail too.
-        feed().catch(() => {});
-      }
-      if (isTurnDue()) await nextTurn();
-      try {
-        const { done, value } = await plain.read();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      } catch (cause) {
-        source.cancel(cause).catch(() => {});
-        throw failure === null ? damaged(cause) : failure.error;
-      }
+      const plain = await next();
+      if (plain === null) controller.close();
+      else controller.enqueue(plain);
     },
-    // The compressed rest is left to the garbage collection: Node throws an exception that ends the process when the
-    // reader of a `DecompressionStream` cancels it while a chunk is on its way.
     cancel: (reason) => source.cancel(reason),
   }, { highWaterMark: 0 });
+}
+
+/** Decompresses members of gzip, one after the other. */
+class Members {
+  readonly #zlib = new ZStream();
+  #isOver = false;
+
+  constructor() {
+    zlibInflateInit2(this.#zlib, GZIP_WINDOW_BITS);
+  }
+
+  /** Whether the compressed bytes so far end with a whole member, or with zeros after one. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Gives the next compressed bytes, which must not change until `read` returns null. Call it after `read` returned null. */
+  feed(packed: Uint8Array): void {
+    this.#zlib.input = packed;
+    this.#zlib.next_in = 0;
+    this.#zlib.avail_in = packed.length;
+  }
+
+  /**
+   * The next decompressed bytes, for the caller to keep, none at the end of a member; null when all compressed bytes are used up.
+   * Throws for damaged data.
+   */
+  read(): Uint8Array | null {
+    const zlib = this.#zlib;
+    if (this.#isOver && !this.#hasNext()) return null;
+    if (zlib.avail_out === 0) {
+      zlib.output = new Uint8Array(CHUNK_BYTES);
+      zlib.next_out = 0;
+      zlib.avail_out = CHUNK_BYTES;
+    }
+    const from = zlib.next_out;
+    const status = zlibInflate(zlib, Z_NO_FLUSH);
+    if (status === Z_STREAM_END) this.#isOver = true;
+    // `Z_BUF_ERROR`: it waits for more.
+    else if (status !== Z_OK && status !== Z_BUF_ERROR) throw new Error(zlib.msg || `zlib's status ${status}`);
+    return zlib.next_out === from && zlib.avail_in === 0 ? null : zlib.output.subarray(from, zlib.next_out);
+  }
+
+  /** Goes to the next member, after the zeros between them; false where the compressed bytes end before it. */
+  #hasNext(): boolean {
+    const zlib = this.#zlib;
+    while (zlib.avail_in > 0 && zlib.input[zlib.next_in] === 0) {
+      zlib.next_in++;
+      zlib.avail_in--;
+    }
+    if (zlib.avail_in === 0) return false;
+    zlibInflateReset(zlib);
+    this.#isOver = false;
+    return true;
+  }
 }

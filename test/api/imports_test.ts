@@ -29,6 +29,10 @@ test("playlist_import takes a part, a body, a form with the token inside, gzip a
       () => post("playlist_import", token, { body: multipart(new TextEncoder().encode(LIST), { token: TOKEN }) }),
     ],
     ["gzip", () => post("playlist_import", {}, { body: multipart(gzipSync(LIST)) })],
+    ["joined gzip", () =>
+      post("playlist_import", {}, {
+        body: multipart(Buffer.concat([gzipSync(LIST.slice(0, 30)), gzipSync(LIST.slice(30))])),
+      })],
     ["owner", () => post("playlist_import", {}, { body: multipart(gzipSync(LIST), { owner: "" }) })],
     ["url", () => post("playlist_import", { url: `${source.url}/l.m3u` })],
   ];
