@@ -54,7 +54,7 @@ export async function startForPlayer(call: ApiCall, wanted: WantedStream, signal
     url: playbackUrl(`${baseFor(call, wanted.needs.host)}/engine`, session),
     title: session.kind === "file" ? session.file.name : session.metainfo.name,
     isLive: session.kind === "live",
-    trouble: () => session.errorMessage ?? session.stallReason,
+    trouble: () => session.problem?.message ?? session.stallReason,
     ready: (signal) => beginningOf(session, signal),
     stop: () => {
       sentSessions.forget(session.id);

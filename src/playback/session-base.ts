@@ -2,6 +2,7 @@
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, Timer } from "../ports.ts";
 import type { StallReason } from "../swarm/types.ts";
+import type { Problem } from "./problem.ts";
 import { type Holder, OWN } from "../bytes/shares.ts";
 import { EventLog, type PlaybackEvent } from "./events.ts";
 
@@ -97,7 +98,7 @@ export abstract class Session {
   /** Whose share of scarce resources it takes. */
   protected readonly holder: Holder;
   /** Newest trouble of this session. */
-  protected trouble: string | null = null;
+  protected trouble: Problem | null = null;
   readonly #parts: SessionBaseParts;
   readonly #stopping = new AbortController();
   readonly #bodies = new Set<OpenBody>();
@@ -128,7 +129,7 @@ export abstract class Session {
   /** 0–100. */
   abstract get prebufferProgress(): number;
   /** What a user should know, else null. */
-  abstract get errorMessage(): string | null;
+  abstract get problem(): Problem | null;
   /**
    * Resolves when the output can be read, rejects with the reason if it never will. Waiting for it does not count as
    * activity.
@@ -210,8 +211,8 @@ export abstract class Session {
   protected fail(error: unknown): void {
     if (this.stopped || this.#failed) return;
     this.#failed = true;
-    this.trouble = error instanceof MillraceError ? error.message : "internal error";
-    this.tellEnd(this.trouble);
+    this.trouble = error instanceof MillraceError ? error : { message: "internal error", code: "internal" };
+    this.tellEnd(this.trouble.message);
     this.release();
     this.#parts.onFailed();
   }
@@ -306,7 +307,7 @@ export abstract class Session {
           // Waiting was activity: the session stays so that `stat` can say why the body ended.
           this.touch();
           const isTrouble = error instanceof MillraceError && error.code !== "aborted";
-          if (!this.stopped && isTrouble) this.trouble = error.message;
+          if (!this.stopped && isTrouble) this.trouble = error;
           controller.error(error);
         } finally {
           open.pausedSinceMs = this.clock.monotonic();

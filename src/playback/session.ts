@@ -18,6 +18,7 @@ import { fetchBeginning } from "./next-file.ts";
 import { KeptLayout } from "./kept-layout.ts";
 import { openPatiently } from "./patient-opening.ts";
 import type { OpenedFile } from "./presentations.ts";
+import { fileProblem, type Problem, swarmProblem } from "./problem.ts";
 import { Session, type SessionBaseParts } from "./session-base.ts";
 import type { Run, SharedOutputs, SharedReader } from "./shared-output.ts";
 import { runOf, type TrackedReader, trackReader } from "./tracked-reader.ts";
@@ -32,9 +33,6 @@ const PREBUFFER_MAX_BYTES = 1024 * 1024;
 const CALM_MS = 2000;
 /** From this share of the file on the next file is fetched. */
 const NEXT_FILE_FROM = 0.9;
-
-/** Most warnings in one `stat`: a file of 256 tracks has one for each. */
-const MAX_WARNINGS = 8;
 
 /** Everything a session is made of. */
 export interface SessionParts extends SessionBaseParts {
@@ -177,15 +175,8 @@ export class PlaybackSession extends Session {
     return this.cushion.filling?.progress ?? first;
   }
 
-  get errorMessage(): string | null {
-    return this.trouble ?? this.swarm.status().message ?? this.#warning;
-  }
-
-  /** What is wrong with the file: first the faults met while reading, then those known when it was opened. */
-  get #warning(): string | null {
-    const { faults, warnings } = this.presentation ?? {};
-    const all = [faults?.warning ?? null, ...warnings ?? []].filter((text) => text !== null);
-    return all.length === 0 ? null : all.slice(0, MAX_WARNINGS).join("; ");
+  get problem(): Problem | null {
+    return this.trouble ?? swarmProblem(this.swarm.status(), "disk_full") ?? fileProblem(this.presentation);
   }
 
   /**
@@ -387,7 +378,7 @@ export class PlaybackSession extends Session {
       this.tell("playing");
       await end;
     } catch (error) {
-      if (!this.stopped && error instanceof MillraceError) this.trouble = error.message;
+      if (!this.stopped && error instanceof MillraceError) this.trouble = error;
       this.#prebufferBytes = this.#prebufferedBytes;
     } finally {
       late.cancel();

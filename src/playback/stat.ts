@@ -50,14 +50,14 @@ export function statOf(
     cushion_wait_s: filling?.waitS ?? null,
     cushion_play_s: filling?.playS ?? null,
     stall_reason: session.stallReason,
-    error_message: session.errorMessage,
+    error_message: session.problem?.message ?? null,
     ...(session.kind === "live" ? { livepos: livePosition(session) } : {}),
   };
 }
 
 /**
- * The additions of `stat` with `detail=1`: the pieces of the file in cells, the fastest peers, and the tracks of the
- * output. For a broadcast the members that we are connected to, with the substreams that go between us.
+ * The additions of `stat` with `detail=1`: the pieces of the file in cells, the fastest peers, the tracks of the
+ * output, and the kind of the error. For a broadcast the members that we are connected to, with the substreams that go between us.
  */
 export function detailOf(session: AnySession): Record<string, unknown> {
   if (session.kind === "live") {
@@ -67,6 +67,7 @@ export function detailOf(session: AnySession): Record<string, unknown> {
       checking: null,
       peer_list: [],
       members: session.stream.source.members().map(memberJson),
+      error_code: session.problem?.code ?? null,
     };
   }
   const { cells, peers, checking } = session.swarm.picture(session.identity.fileIndex);
@@ -88,6 +89,7 @@ export function detailOf(session: AnySession): Record<string, unknown> {
       is_open: peer.isOpen,
     })),
     members: [],
+    error_code: session.problem?.code ?? null,
   };
 }
 

@@ -1,6 +1,6 @@
 /** The engine as the page sees it: its public HTTP API and nothing else. */
 
-import { MEDIA_CODE } from "./texts.ts";
+import { codeOf } from "./texts.ts";
 
 /** A failed call, with the engine's own words. */
 export class EngineError extends Error {
@@ -97,6 +97,8 @@ export interface Stat {
   readonly cushion_play_s: number | null;
   readonly stall_reason: string | null;
   readonly error_message: string | null;
+  /** With `detail=1`: the engine's code of that error. */
+  readonly error_code?: string | null;
   /** With `detail=1`: the pieces of the file in cells, each with how much of it is here, 0 to 9; null of broadcasts. */
   readonly pieces?:
     | {
@@ -238,14 +240,6 @@ async function send<T>(query: URLSearchParams, file?: Blob): Promise<T> {
 
 /** A failed start that the page has no words for. */
 const NO_CODE = -2;
-/** Codes of the API, and one of the page's own for media, by the code that a failed start has in its header. */
-const PLAYBACK_CODES: Readonly<Record<string, number>> = {
-  ...{ bad_media: MEDIA_CODE, unsupported_media: MEDIA_CODE, no_playable_file: MEDIA_CODE },
-  ...{ invalid_argument: 3, bad_transport_file: 3, too_large: 3, denied: 4, not_found: 5, closed: 5 },
-  ...{ timeout: 6, start_timeout: 6, aborted: 6, conflict: 8, too_busy: 9, unavailable: 9, connection_failed: 9 },
-  ...{ protocol_violation: 9, tracker: 9, disk_full: 9, io: 10, corrupt: 10, config: 10, internal: 10 },
-};
-
 /** Starts playback as HLS. `stream` are the parameters of the selector. Rejects with `EngineError`. */
 export async function startPlayback(stream: Record<string, string>): Promise<Started> {
   const query = new URLSearchParams({ ...stream, format: "json" });
@@ -253,7 +247,7 @@ export async function startPlayback(stream: Record<string, string>): Promise<Sta
   const answer = await response?.json().catch(() => null) as { response: Started | null; error: string | null } | null;
   if (!answer) throw new EngineError("", -1);
   if (answer.response === null) {
-    throw new EngineError(answer.error ?? "", PLAYBACK_CODES[response?.headers.get("millrace-error") ?? ""] ?? NO_CODE);
+    throw new EngineError(answer.error ?? "", codeOf(response?.headers.get("millrace-error") ?? null) ?? NO_CODE);
   }
   return answer.response;
 }

@@ -1,6 +1,6 @@
 /** The text below the picture. */
 import type { Stat } from "./engine.ts";
-import { bytesText, durationText, failureText, reasonText, text } from "./texts.ts";
+import { bytesText, durationText, failureText, reasonText, sessionCodeOf, text } from "./texts.ts";
 
 /** What the page knows of the engine: it responds, it does not, it does not know the session. */
 export type Contact = "ok" | "gone" | "over";
@@ -26,7 +26,9 @@ export function statusOf({ stat, contact, trouble, undecodable, mute }: Circumst
   if (undecodable !== "") return { words: text("cannotDecode", undecodable), isTrouble: true };
   if (stat === null) return { words: text("looking"), isTrouble: false };
   if (mute !== "") return { words: text("cannotHear", mute), isTrouble: true };
-  if (stat.error_message !== null) return { words: failureText(stat.error_message), isTrouble: true };
+  if (stat.error_message !== null) {
+    return { words: failureText(stat.error_message, sessionCodeOf(stat.error_code ?? null)), isTrouble: true };
+  }
   if (stat.checking && (stat.status === "prefuf" || stat.stall_reason !== null)) {
     return { words: text("checkingDisk", stat.checking.done, stat.checking.total), isTrouble: false };
   }

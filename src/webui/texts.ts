@@ -44,8 +44,30 @@ export function reasonText(reason: string): string | null {
 /** What `get_media_files` says of a magnet whose description nobody sent, once the search for it is over. */
 export const UNTOLD = "no peer sent the torrent's description in time";
 
-/** Code of the page's own for media that do not play, beside those of the API. */
-export const MEDIA_CODE = 11;
+/** Codes of the page's own beside those of the API. */
+const OWN_CODES = { media: 11, disk: 12, faults: 13, clocks: 14 };
+/** Codes of the API, and those of the page's own, by the code of the engine's error. */
+const API_CODES: Readonly<Record<string, number>> = {
+  ...{ bad_media: OWN_CODES.media, unsupported_media: OWN_CODES.media, no_playable_file: OWN_CODES.media },
+  ...{ invalid_argument: 3, bad_transport_file: 3, too_large: 3, denied: 4, not_found: 5, closed: 5 },
+  ...{ timeout: 6, start_timeout: 6, aborted: 6, conflict: 8, too_busy: 9, unavailable: 9, connection_failed: 9 },
+  ...{ protocol_violation: 9, tracker: 9, disk_full: OWN_CODES.disk, io: OWN_CODES.disk },
+  ...{ corrupt: 10, config: 10, internal: 10 },
+};
+
+/** The code that `failureText` takes, for that of an error of the engine; null: the page has no words for it. */
+export function codeOf(error: string | null): number | null {
+  return API_CODES[error ?? ""] ?? null;
+}
+
+/**
+ * The same for a session that goes on: there the file plays with faults (`corrupt`), and clocks that do not agree are the only
+ * clash (`conflict`).
+ */
+export function sessionCodeOf(error: string | null): number | null {
+  if (error === "corrupt") return OWN_CODES.faults;
+  return error === "conflict" ? OWN_CODES.clocks : codeOf(error);
+}
 
 /**
  * What the engine said of a failure, in the page's words: `code` is that of the API, where it is known. The engine's own

@@ -60,7 +60,7 @@ test("LiveSession says so where data comes but nothing with which a player could
     const failed = assertRejects(() => reading, Error, "key frame");
     await studio.run(22_000);
     await failed;
-    assertMatch(session.errorMessage!, /key frame/);
+    assertMatch(session.problem!.message, /key frame/);
     session.stop("test");
   }
 });

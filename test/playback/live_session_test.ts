@@ -210,7 +210,7 @@ test("LiveSession.openStream() ends cleanly with the broadcast, and with an erro
   const body = assertRejects(() => new Response(other.openStream()).arrayBuffer(), Error, "no data for 20000 ms");
   await silent.studio.silence(25_000);
   await body;
-  assertMatch(other.errorMessage!, /no data/);
+  assertMatch(other.problem!.message, /no data/);
 });
 
 test("LiveSession stops itself without activity and releases everything", async () => {
@@ -225,7 +225,7 @@ test("LiveSession stops itself without activity and releases everything", async 
   assertEquals([live.leases, sessions.list().length, clock.pendingTimers], [0, 0, 0]);
   const events = await drain(session, clock);
   assertEquals(events.at(-1), { name: "download_stopped", params: { reason: "inactivity" } });
-  assertEquals(session.errorMessage, null);
+  assertEquals(session.problem, null);
 });
 
 test("LiveSession.openStream() continues where it was after a pause inside the window, and at the edge after a longer one", async () => {

@@ -1,7 +1,7 @@
 /** What `stat` reports about a file that plays, but not as it should. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { statOf } from "../../src/playback/stat.ts";
+import { detailOf, statOf } from "../../src/playback/stat.ts";
 import {
   avcEntry,
   contiguousTables,
@@ -41,15 +41,16 @@ async function errorMessageOf(bytes: Uint8Array): Promise<string | null> {
   assert(session.kind === "file");
   await session.ready(new AbortController().signal);
   const told = statOf(session, { limitBytes: 0, usedBytes: 0 }, "prefuf")["error_message"];
+  assertEquals(detailOf(session)["error_code"], told === null ? null : "corrupt");
   await sessions.close();
   return told as string | null;
 }
 
-test("PlaybackSession.errorMessage is null for a film without faults", async () => {
+test("PlaybackSession.problem is null for a film without faults", async () => {
   assertEquals(await errorMessageOf(film(0, [1, 0])), null);
 });
 
-test("PlaybackSession.errorMessage reports faults of a film first, then what its output cannot express", async () => {
+test("PlaybackSession.problem reports faults of a film first, then what its output cannot express", async () => {
   assertEquals(
     await errorMessageOf(film(30, [0, 1])),
     "the file does not play as it should: of 60 pictures and frames of sound 30 had times that run back; " +

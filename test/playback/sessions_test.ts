@@ -153,7 +153,7 @@ test("PlaybackSession.stream() ends a body that gets no byte and says why", asyn
   assert(!session.stopped, "the reason can be asked for");
   swarm.silent = false;
   await fileBody(session)!.open(0, 10).getReader().read();
-  assertEquals(session.errorMessage, null);
+  assertEquals(session.problem, null);
 });
 
 test("PlaybackSession.stream() releases its reader when the client leaves", async () => {
@@ -306,14 +306,14 @@ test("Sessions.start() with singleReader has each new body end the one before; w
     const rest = (async () => {
       while (!(await first.read()).done);
     })();
-    return { rest, second: await second, message: session.errorMessage };
+    return { rest, second: await second, problem: session.problem };
   };
   const many = await open(false);
   await many.rest;
   assertEquals(many.second, BYTES);
   const single = await open(true);
   await assertRejects(() => single.rest, MillraceError, "another read of the session took over");
-  assertEquals([single.second, single.message], [BYTES, null]);
+  assertEquals([single.second, single.problem], [BYTES, null]);
 });
 
 test("Sessions.start() takes the default file from playlist_selected_indexes", async () => {
@@ -369,7 +369,7 @@ test("PlaybackSession does not fetch ahead when the swarm has no free reader, an
     swarm.maxReaders = maxReaders;
     const session = await start({ nextIndexes: [1], pid: String(maxReaders) });
     await settle();
-    assert(!session.prebuffering && session.errorMessage === null);
+    assert(!session.prebuffering && session.problem === null);
     if (maxReaders === 0) {
       assertThrows(() => fileBody(session)!.open(0, null), MillraceError, "too many readers");
     } else assertEquals((await readAll(fileBody(session)!.open(0, null))).length, BYTES.length);

@@ -1,6 +1,8 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { TEXTS } from "../../src/webui/texts/assets.generated.ts";
+import type { Stat } from "../../src/webui/engine.ts";
+import { statusOf } from "../../src/webui/player-status.ts";
 import { EN } from "../../src/webui/texts/en.ts";
 import {
   bytesText,
@@ -14,6 +16,19 @@ import {
   setLanguage,
   text,
 } from "../../src/webui/texts.ts";
+
+const STAT: Stat = {
+  status: "prefuf",
+  progress: 0,
+  total_progress: 0,
+  peers: 0,
+  speed_down: 0,
+  speed_up: 0,
+  cushion_wait_s: null,
+  cushion_play_s: null,
+  stall_reason: null,
+  error_message: null,
+};
 
 const gaps = (value: string) => [...value.matchAll(/\{\d\}/g)].map(([gap]) => gap).sort();
 
@@ -64,7 +79,7 @@ test("bytesText() chooses a readable unit", () => {
 
 test("errorText() translates failures by their code, and leaves the engine's own words to English", () => {
   const failure = (message: string, code: number) => Object.assign(new Error(message), { code });
-  const codes = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+  const codes = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
   try {
     for (const [language, catalogue] of Object.entries(TEXTS)) {
       setLanguage(language, JSON.parse(catalogue));
@@ -78,6 +93,29 @@ test("errorText() translates failures by their code, and leaves the engine's own
     setLanguage("en", EN);
     assertEquals(errorText(failure("item 7 is locked", 8)), "That failed: item 7 is locked");
     assertEquals([errorText(failure("", -1)), errorText(null)], [text("engineGone"), text("engineGone")]);
+  } finally {
+    setLanguage("en", EN);
+  }
+});
+
+test("statusOf() says in the page's own words why a session does not play, in every language but English", () => {
+  const words = (error_message: string, error_code: string | null) => {
+    const stat = { ...STAT, error_message, error_code };
+    return statusOf({ stat, contact: "ok", trouble: "", undecodable: "", mute: "" }).words;
+  };
+  try {
+    for (const [language, catalogue] of Object.entries(TEXTS)) {
+      setLanguage(language, JSON.parse(catalogue));
+      for (
+        const code of ["tracker", "disk_full", "corrupt", "closed", "conflict", "bad_media", "unavailable", "timeout"]
+      ) {
+        assertEquals(words("some English", code).includes("English"), false, `${language} ${code}`);
+      }
+      assertEquals(words("start timeout: no_peers", "start_timeout"), text("gaveUp", text("no_peers")));
+      assertEquals(words("something new", null), text("failed", "something new"));
+    }
+    setLanguage("en", EN);
+    assertEquals(words("no room to store pieces", "disk_full"), "That failed: no room to store pieces");
   } finally {
     setLanguage("en", EN);
   }

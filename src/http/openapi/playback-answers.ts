@@ -87,6 +87,7 @@ export const SESSION_STATE = z.object({
     is_seed: z.boolean(),
     is_open: z.boolean().describe("It lets us ask"),
   })).optional().describe("With detail=1: the 30 fastest peers"),
+  error_code: z.string().nullable().optional().describe("With detail=1: which kind of error; null: none"),
   members: z.array(MEMBER).optional().describe(
     "With detail=1, of a broadcast: the members that the engine is connected to",
   ),

@@ -1,4 +1,5 @@
 /** A broadcast that is being received, as playback sees it; implemented by the code that talks to its peers. */
+import type { DiscoverySourceStatus } from "../../discovery/types.ts";
 import type { LiveMetainfo } from "../../metainfo/live.ts";
 import type { ServerScope } from "../../discovery/types.ts";
 import type { Magnet } from "../../metainfo/types.ts";
@@ -17,6 +18,8 @@ export interface LiveStatus {
   readonly uploadedBytes: number;
   /** The latest problem a user should know of, else null. */
   readonly message: string | null;
+  /** Absent: it looks for no peers. */
+  readonly sources?: readonly DiscoverySourceStatus[];
 }
 
 /** One broadcast. */

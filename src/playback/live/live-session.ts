@@ -5,6 +5,7 @@ import type { TsSplicer } from "../../bytes/ts/splice.ts";
 import { renderLivePlaylist } from "../../media/hls/live-playlist.ts";
 import type { StallReason } from "../../swarm/types.ts";
 import type { LiveMetainfo } from "../../metainfo/live.ts";
+import { type Problem, swarmProblem } from "../problem.ts";
 import { Session, type SessionBaseParts } from "../session-base.ts";
 import { type SharedOutputs, skipBytes } from "../shared-output.ts";
 import { LiveReader } from "./live-reader.ts";
@@ -100,9 +101,12 @@ export class LiveSession extends Session {
     return this.#started ? 100 : Math.min(99, this.stream.startProgress);
   }
 
-  get errorMessage(): string | null {
-    if (this.trouble === null && this.#hasNoStart) return NO_START;
-    return this.trouble ?? (this.stream.ended ? ENDED : this.stream.source.status().message);
+  get problem(): Problem | null {
+    if (this.trouble !== null) return this.trouble;
+    if (this.#hasNoStart) return { message: NO_START, code: "bad_media" };
+    return this.stream.ended
+      ? { message: ENDED, code: "closed" }
+      : swarmProblem(this.stream.source.status(), "conflict");
   }
 
   /** Where playing is; null before there is anything to play. */

@@ -88,6 +88,10 @@ export const DE: Texts = {
   error_9: "etwas, das dafür nötig ist, antwortet gerade nicht",
   error_10: "die Engine hat einen Fehler gemacht; ihr Protokoll sagt mehr",
   error_11: "die Datei ist beschädigt oder von einer Art, die hier nicht läuft",
+  error_12: "die Platte der Engine ist voll oder geht nicht",
+  error_13:
+    "die Datei hat Fehler oder etwas, das nicht übertragen werden kann: vielleicht läuft sie nicht, wie sie soll",
+  error_14: "die Uhr der Maschine mit der Engine oder die des Senders geht falsch",
   items: "Einträge: {0}",
   emptyTitle: "Die Bibliothek ist leer",
   emptyHint: "Eine M3U-Liste importieren oder hinzufügen, was abgespielt wird.",
