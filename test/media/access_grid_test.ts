@@ -16,7 +16,7 @@ const plan = (options: Partial<CutPlan> = {}): CutPlan => ({
     discontinuity: false,
   })),
   durationMs: SEGMENTS * 5000,
-  anyUnit: false,
+  rule: "start",
   startPts90k: FIRST_90K,
   ...options,
 });
@@ -51,7 +51,7 @@ test("searchFrom() keeps the plan's place without even points, with sparse or de
   assertEquals(grid([0, 2, 3.5]).searchFrom(8), planned);
   assertEquals(grid([0, 3, 6]).searchFrom(8), planned);
   assertEquals(grid([0, 0.2, 0.4]).searchFrom(8), planned);
-  assertEquals(grid([0, 2, 4], 0, { anyUnit: true }).searchFrom(8), planned);
+  assertEquals(grid([0, 2, 4], 0, { rule: "any" }).searchFrom(8), planned);
   assertEquals(grid([0, 2, 4], 0, { startPts90k: null }).searchFrom(8), planned);
   const cuts = plan().cuts.map((cut, i) => ({ ...cut, discontinuity: i === 3 }));
   assertEquals(grid([0, 2, 4], 0, { cuts }).searchFrom(8), planned);

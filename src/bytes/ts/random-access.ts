@@ -1,4 +1,5 @@
 /** Finds the random access points of an elementary stream among its packets. */
+import { concatBytes } from "../hex.ts";
 import { isRandomAccess, payloadOf, readPesHeader, startsUnit } from "./packet.ts";
 
 /** A position where decoding can start. */
@@ -12,6 +13,14 @@ export interface AccessPoint {
 /** How much of an access unit is examined, bytes: parameter sets and SEI come before the first slice. */
 const LOOK_BYTES = 2048;
 const SEI_RECOVERY_POINT = 6;
+/** Bytes kept of a packet when the next one comes: what shows an access point may lie in both. */
+const OVERLAP_BYTES = 6;
+
+/**
+ * Which PES of video are random access points: those that start with one; those that contain one, where a PES has many
+ * pictures; all, where the stream has none that we recognise.
+ */
+export type PointRule = "start" | "within" | "any";
 
 function h264Start(type: number, bytes: Uint8Array, at: number): boolean | null {
   // IDR slice, sequence parameter set, SEI whose first message is a recovery point (ISO/IEC 14496-10, table 7-1).
@@ -35,6 +44,16 @@ function mpeg4Start(code: number, next: number | undefined): boolean | null {
   // Header of a video object layer; of a picture (VOP) the two bits after the code are 0 if it is coded alone (14496-2, 6.2).
   if (code >= 0x20 && code <= 0x2f) return true;
   return code === 0xb6 && next !== undefined ? next < 0x40 : null;
+}
+
+/** Whether any access unit in `bytes` starts with a random access point. */
+function hasAccessPoint(codec: string, bytes: Uint8Array): boolean {
+  for (let at = bytes.indexOf(1, 2); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(1, at + 1)) {
+    if (bytes[at - 1] === 0 && bytes[at - 2] === 0 && isAccessPoint(codec, bytes.subarray(at - 2)) === true) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /** Returns whether the access unit in `bytes` starts with a random access point; null when these bytes are too few to tell. */
@@ -87,20 +106,23 @@ const PARSED: ReadonlySet<string> = new Set(["h264", "hevc", "mpeg2video", "mpeg
 /** Examines the packets of one PID in order and reports its random access points. */
 export class AccessPointFinder {
   readonly #codec: string;
-  readonly #anyUnit: boolean;
+  readonly #rule: PointRule;
   readonly #doubtsFlags: boolean;
   #candidate: AccessPoint | null = null;
+  /** The PES that may still contain a point, and the last bytes of it. */
+  #whole: AccessPoint | null = null;
+  #tail: Uint8Array = new Uint8Array(0);
   #isFlagged = false;
   #look = new Uint8Array(LOOK_BYTES);
   #filled = 0;
 
   /**
-   * `anyUnit`: every PES start counts (audio, and video that has no random access points). `doubtsFlags`: a picture that is
-   * flagged (random_access_indicator) counts only if it does not depend on others, as some multiplexers flag every picture.
+   * `rule`: "any" for audio. `doubtsFlags`: a picture that is flagged (random_access_indicator) counts only if it does not
+   * depend on others, as some multiplexers flag every picture.
    */
-  constructor(codec: string, anyUnit: boolean, doubtsFlags = false) {
+  constructor(codec: string, rule: PointRule, doubtsFlags = false) {
     this.#codec = codec;
-    this.#anyUnit = anyUnit;
+    this.#rule = rule;
     this.#doubtsFlags = doubtsFlags && PARSED.has(codec);
   }
 
@@ -111,21 +133,36 @@ export class AccessPointFinder {
   push(bytes: Uint8Array, at: number, packet: number): AccessPoint | null {
     const payload = payloadOf(bytes, at);
     if (!startsUnit(bytes, at)) return this.#examine(payload);
-    this.#candidate = null;
+    this.#candidate = this.#whole = null;
     const header = readPesHeader(payload);
     if (header === null) return null;
     const isFlagged = isRandomAccess(bytes, at);
     const candidate = { packet, pts90k: header.pts90k };
-    if (this.#anyUnit || (isFlagged && !this.#doubtsFlags)) return candidate;
+    if (this.#rule === "any" || (isFlagged && !this.#doubtsFlags)) return candidate;
     if (!PARSED.has(this.#codec)) return null;
     this.#candidate = candidate;
     this.#isFlagged = isFlagged;
     this.#filled = 0;
+    if (this.#rule === "within") [this.#whole, this.#tail] = [candidate, new Uint8Array(0)];
     return this.#examine(payload.subarray(Math.min(header.body, payload.length)));
   }
 
-  /** Looks at further bytes of the candidate. */
+  /** Looks at further bytes of the PES. */
   #examine(bytes: Uint8Array): AccessPoint | null {
+    const found = this.#examineStart(bytes) ?? this.#examineWhole(bytes);
+    if (found !== null) this.#whole = null;
+    return found;
+  }
+
+  #examineWhole(bytes: Uint8Array): AccessPoint | null {
+    if (this.#whole === null) return null;
+    const joined = concatBytes([this.#tail, bytes]);
+    this.#tail = joined.slice(-OVERLAP_BYTES);
+    return hasAccessPoint(this.#codec, joined) ? this.#whole : null;
+  }
+
+  /** Looks at further bytes of the candidate. */
+  #examineStart(bytes: Uint8Array): AccessPoint | null {
     const candidate = this.#candidate;
     if (candidate === null) return null;
     const take = Math.min(bytes.length, LOOK_BYTES - this.#filled);

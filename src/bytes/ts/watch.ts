@@ -168,7 +168,7 @@ export class TsWatch {
     const lead = this.#lead.lead!;
     this.#mainPid = lead.pid;
     this.#isVideo = lead.isVideo;
-    this.#finder = new AccessPointFinder(lead.codec ?? "other", !lead.isVideo);
+    this.#finder = new AccessPointFinder(lead.codec ?? "other", lead.isVideo ? "start" : "any");
   }
 }
 

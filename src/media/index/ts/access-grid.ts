@@ -84,8 +84,8 @@ export class AccessGrid {
   }
 
   #predict(n: number): number | null {
-    const { cuts, anyUnit } = this.#plan;
-    if (anyUnit || this.#steps < MIN_STEPS || this.#most90k - this.#least90k > TOLERANCE_90K) return null;
+    const { cuts, rule } = this.#plan;
+    if (rule === "any" || this.#steps < MIN_STEPS || this.#most90k - this.#least90k > TOLERANCE_90K) return null;
     const spacingMs = this.#least90k / 90;
     const leastMs = Math.min(cuts[n]!.durationMs, cuts[n - 1]!.durationMs);
     if (this.#least90k < MIN_SPACING_90K || leastMs < MIN_GROUPS * spacingMs) return null;

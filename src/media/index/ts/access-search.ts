@@ -3,7 +3,7 @@ import type { ByteSource } from "../../../bytes/source.ts";
 import { PAT_PID } from "../../../bytes/ts/codes.ts";
 import { PACKET_BYTES, pidOf, startsUnit, unusable } from "../../../bytes/ts/packet.ts";
 import { type PacketFormat, readPackets } from "../../../bytes/ts/packet-source.ts";
-import { AccessPointFinder } from "../../../bytes/ts/random-access.ts";
+import { AccessPointFinder, type PointRule } from "../../../bytes/ts/random-access.ts";
 import { ProgramFollower } from "./follow.ts";
 import type { ChosenProgram } from "./programs.ts";
 
@@ -25,13 +25,13 @@ export interface FoundPoint {
 
 /** Finds the main stream's random access points in the order of packets, as its program changes. */
 export class MainFinder {
-  readonly #anyUnit: boolean;
+  readonly #rule: PointRule;
   readonly #follower: ProgramFollower;
   #finder: AccessPointFinder;
 
-  /** `anyUnit`: every PES is an access point. */
-  constructor(program: ChosenProgram, anyUnit: boolean) {
-    this.#anyUnit = anyUnit;
+  /** `rule`: for video; every PES of sound is an access point. */
+  constructor(program: ChosenProgram, rule: PointRule) {
+    this.#rule = rule;
     this.#follower = new ProgramFollower(program);
     this.#finder = this.#finderOf(program);
   }
@@ -55,7 +55,7 @@ export class MainFinder {
   }
 
   #finderOf({ main }: ChosenProgram): AccessPointFinder {
-    return new AccessPointFinder(main.codec, this.#anyUnit || main.kind !== "video", true);
+    return new AccessPointFinder(main.codec, main.kind === "video" ? this.#rule : "any", true);
   }
 }
 
@@ -68,7 +68,7 @@ export async function findAccessPoint(
   source: ByteSource,
   program: ChosenProgram,
   from: number,
-  anyUnit: boolean,
+  rule: PointRule,
   signal: AbortSignal,
 ): Promise<FoundPoint> {
   const end = Math.min(format.packetCount, from + SEARCH_PACKETS);
@@ -81,7 +81,7 @@ export async function findAccessPoint(
     for (let at = 0; at < bytes.length && !first.hasSeenMap; at += PACKET_BYTES) first.push(bytes, at);
     ahead.push(bytes);
   }
-  const finder = new MainFinder(first.program, anyUnit);
+  const finder = new MainFinder(first.program, rule);
   let firstUnit = format.packetCount;
   for (let start = from; start < end; start += STEP_PACKETS) {
     const bytes = ahead.shift() ?? await read(start);

@@ -80,7 +80,7 @@ export class BreakSearch {
     while (high.packet - low.packet > 2 * SAMPLE_PACKETS) {
       if (this.#looks-- <= 0) return null;
       const middle = Math.floor((low.packet + high.packet) / 2);
-      const { first } = await this.#scanner.scan(middle, Math.min(SAMPLE_PACKETS, high.packet - middle), true);
+      const { first } = await this.#scanner.scan(middle, Math.min(SAMPLE_PACKETS, high.packet - middle), "any");
       if (first === null) return null;
       const [before, after] = [Math.abs(this.#error(low, first)), Math.abs(this.#error(first, high))];
       // An error in both halves means a bit rate that changes, or a break in each; the two cannot be distinguished here.
@@ -89,7 +89,7 @@ export class BreakSearch {
       else low = first;
     }
     if (this.#looks-- <= 0) return null;
-    const { breaks } = await this.#scanner.scan(low.packet, high.packet - low.packet + SAMPLE_PACKETS, true);
+    const { breaks } = await this.#scanner.scan(low.packet, high.packet - low.packet + SAMPLE_PACKETS, "any");
     return breaks.find(({ after }) => after.packet > from.packet && after.packet <= to.packet) ?? null;
   }
 }

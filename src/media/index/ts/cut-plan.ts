@@ -12,6 +12,7 @@ import { MAX_SEGMENTS, planCuts } from "../../hls/plan.ts";
 import { stepBetween } from "../../../bytes/ts/stamps.ts";
 import { BreakSearch, SAMPLE_PACKETS, type Section, sectionsOf, usualRate } from "./clock-sections.ts";
 import type { PacketFormat } from "../../../bytes/ts/packet-source.ts";
+import type { PointRule } from "../../../bytes/ts/random-access.ts";
 import type { ChosenProgram } from "./programs.ts";
 import { type ClockBreak, type Mark, type Scan, TimeScanner } from "./time-scan.ts";
 
@@ -29,8 +30,8 @@ export interface CutPlan {
   /** In order; the first is searched from 0 on. */
   readonly cuts: readonly PlannedCut[];
   readonly durationMs: number;
-  /** Cut at any PES of the main stream: it has no random access points that we recognise. */
-  readonly anyUnit: boolean;
+  /** Which PES of the main stream segments can begin with. */
+  readonly rule: PointRule;
   /** First time of the main stream in the file, 33 bits; null if none was found. */
   readonly startPts90k: number | null;
 }
@@ -51,6 +52,8 @@ const TAIL_STEPS = 8;
 const GROUP_FACTOR = 2;
 /** Most distance of consecutive random access points, 90 kHz. */
 const MAX_SPACING_90K = 60 * 90_000;
+/** PES of video that are further apart may have several pictures each, 90 kHz (0.25 s). */
+const LONG_UNIT_90K = 22_500;
 /** How long the last picture of a section is assumed to be shown, 90 kHz. */
 const LAST_PICTURE_90K = 3600;
 
@@ -78,7 +81,7 @@ function exactCuts(points: readonly Mark[], last90k: number, target90k: number):
   }));
 }
 
-function exactPlan(format: PacketFormat, whole: Scan, anyUnit: boolean, target90k: number): CutPlan {
+function exactPlan(format: PacketFormat, whole: Scan, rule: PointRule, target90k: number): CutPlan {
   const startPts90k = whole.first?.pts90k ?? null;
   const points = whole.points.flatMap(({ packet, pts90k }) => pts90k === null ? [] : [{ packet, pts90k }]);
   const ends = [...whole.breaks.map(({ before }) => before), ...(whole.last === null ? [] : [whole.last])];
@@ -90,9 +93,9 @@ function exactPlan(format: PacketFormat, whole: Scan, anyUnit: boolean, target90
   const cuts = joinSections(sections);
   if (cuts.length === 0) {
     const durationMs = format.packetCount * format.strideBytes / usualRate([], format.strideBytes) / 90;
-    return { cuts: [{ searchFrom: 0, durationMs, discontinuity: false }], durationMs, anyUnit, startPts90k };
+    return { cuts: [{ searchFrom: 0, durationMs, discontinuity: false }], durationMs, rule, startPts90k };
   }
-  return { cuts, durationMs: cuts.reduce((sum, cut) => sum + cut.durationMs, 0), anyUnit, startPts90k };
+  return { cuts, durationMs: cuts.reduce((sum, cut) => sum + cut.durationMs, 0), rule, startPts90k };
 }
 
 /** Pairs of packet number and time since the section's start, by linear pieces. */
@@ -138,7 +141,7 @@ async function lastTime(scanner: TimeScanner): Promise<Mark | null> {
   let end = scanner.format.packetCount;
   for (let step = 0; step < TAIL_STEPS && end > 0; step++, end -= SAMPLE_PACKETS) {
     const from = Math.max(0, end - SAMPLE_PACKETS);
-    const { last } = await scanner.scan(from, end - from, true);
+    const { last } = await scanner.scan(from, end - from, "any");
     if (last !== null) return last;
   }
   return null;
@@ -155,7 +158,7 @@ function isEven(head: Scan, a: Mark, b: Mark): boolean {
 /** Samples of the whole file's times: its first and its last; more if these look strange, or the bit rate changes. */
 async function sampleTimes(scanner: TimeScanner, head: Scan, tail: Mark | null): Promise<Mark[]> {
   const { packetCount, strideBytes } = scanner.format;
-  const sample = async (packet: number) => (await scanner.scan(packet, SAMPLE_PACKETS, true)).first;
+  const sample = async (packet: number) => (await scanner.scan(packet, SAMPLE_PACKETS, "any")).first;
   if (head.first !== null && tail !== null && isEven(head, head.first, tail)) return [head.first, tail];
   const taken = await Promise.all(SAMPLE_FRACTIONS.map((part) => sample(Math.floor(packetCount * part))));
   const marks = [head.first, ...taken, tail].filter((mark) => mark !== null);
@@ -167,6 +170,11 @@ async function sampleTimes(scanner: TimeScanner, head: Scan, tail: Mark | null):
     return isEven ? null : await sample(Math.floor((a.packet + b.packet) / 2));
   });
   return [...marks, ...(await Promise.all(more)).filter((mark) => mark !== null)].sort((a, b) => a.packet - b.packet);
+}
+
+/** Whether a PES may have several pictures. */
+function hasLongUnits({ first, last, units }: Scan): boolean {
+  return first !== null && last !== null && stepBetween(first.pts90k, last.pts90k) > (units - 1) * LONG_UNIT_90K;
 }
 
 function spacingOf({ points, last }: Scan): number {
@@ -201,13 +209,15 @@ export async function planTransportCuts(
   const enough = ({ first, last, points }: Scan) =>
     !whole && points.length >= HEAD_POINTS && first !== null && last !== null &&
     stepBetween(first.pts90k, last.pts90k) >= target90k;
-  let anyUnit = program.main.kind !== "video";
-  let head = await scanner.scan(0, headPackets, anyUnit, enough);
-  if (head.points.length === 0) {
-    anyUnit = true;
-    head = await scanner.scan(0, headPackets, anyUnit, enough);
-  }
-  if (whole) return exactPlan(format, head, anyUnit, target90k);
+  let rule: PointRule = program.main.kind === "video" ? "start" : "any";
+  let head = await scanner.scan(0, headPackets, rule, enough);
+  const retry = async (other: PointRule) => {
+    rule = other;
+    head = await scanner.scan(0, headPackets, rule, enough);
+  };
+  if (rule === "start" && hasLongUnits(head)) await retry("within");
+  if (head.points.length === 0) await retry("any");
+  if (whole) return exactPlan(format, head, rule, target90k);
   const marks = await sampleTimes(scanner, head, await tail);
   const rate = usualRate(marks, format.strideBytes);
   const search = new BreakSearch(scanner, rate);
@@ -224,5 +234,5 @@ export async function planTransportCuts(
   });
   const cuts = joinSections(sections);
   const durationMs = cuts.reduce((sum, cut) => sum + cut.durationMs, 0);
-  return { cuts, durationMs, anyUnit, startPts90k: head.first?.pts90k ?? null };
+  return { cuts, durationMs, rule, startPts90k: head.first?.pts90k ?? null };
 }

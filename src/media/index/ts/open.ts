@@ -48,7 +48,7 @@ async function guessRate(
   source: ByteSource,
   signal: AbortSignal,
 ): Promise<number | null> {
-  const { first, last, breaks } = await new TimeScanner(format, source, program, signal).scan(0, RATE_PACKETS, true);
+  const { first, last, breaks } = await new TimeScanner(format, source, program, signal).scan(0, RATE_PACKETS, "any");
   if (first === null || last === null || breaks.length > 0) return null;
   const span90k = stepBetween(first.pts90k, last.pts90k);
   if (span90k < RATE_SPAN_90K) return null;
@@ -123,7 +123,7 @@ function hlsPlan({ file, program: asStored, plan, output, preferred, edit, deliv
     if (known !== undefined) return known;
     const from = grid.searchFrom(n);
     const where = isMainMade ? delivered.over(source) : source;
-    const point = await findAccessPoint(format, where, program, from, plan.anyUnit, signal);
+    const point = await findAccessPoint(format, where, program, from, plan.rule, signal);
     found.set(n, point);
     return point;
   };

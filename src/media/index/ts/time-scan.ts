@@ -4,7 +4,7 @@
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { PACKET_BYTES, payloadOf, pidOf, readPesHeader, startsUnit, unusable } from "../../../bytes/ts/packet.ts";
-import type { AccessPoint } from "../../../bytes/ts/random-access.ts";
+import type { AccessPoint, PointRule } from "../../../bytes/ts/random-access.ts";
 import { stepBetween } from "../../../bytes/ts/stamps.ts";
 import { type PacketFormat, readPackets } from "../../../bytes/ts/packet-source.ts";
 import { MainFinder } from "./access-search.ts";
@@ -36,6 +36,8 @@ export interface ClockBreak {
 /** What was found in a stretch. */
 export interface Scan {
   readonly points: readonly AccessPoint[];
+  /** PES of the main stream that have a time. */
+  readonly units: number;
   readonly first: Mark | null;
   /** The latest time after the last break. */
   readonly last: Mark | null;
@@ -117,21 +119,22 @@ export class TimeScanner {
   }
 
   /**
-   * Scans `count` packets from `from` on, up to the end of the file; `anyUnit`: every PES is an access point. Ends early
+   * Scans `count` packets from `from` on, up to the end of the file; access points by `rule`. Ends early
    * when `enough` accepts what was found.
    */
   async scan(
     from: number,
     count: number,
-    anyUnit: boolean,
+    rule: PointRule,
     enough: (found: Scan) => boolean = () => false,
   ): Promise<Scan> {
     const { format } = this;
-    const finder = new MainFinder(this.#program, anyUnit);
+    const finder = new MainFinder(this.#program, rule);
     const clock = new BreakFinder();
     const sound = new SoundClock();
     const points: AccessPoint[] = [];
     let first: Mark | null = null;
+    let units = 0;
     const start = Math.max(0, from);
     const end = Math.min(start + count, format.packetCount);
     for (let at = start; at < end; at += STEP_PACKETS) {
@@ -156,10 +159,11 @@ export class TimeScanner {
         const pts90k = readPesHeader(payloadOf(bytes, i))?.pts90k ?? null;
         if (pts90k === null) continue;
         first ??= { packet, pts90k };
+        units++;
         clock.push({ packet, pts90k, sound: sound.place });
       }
-      if (enough({ points, first, last: clock.latest, breaks: clock.breaks })) break;
+      if (enough({ points, units, first, last: clock.latest, breaks: clock.breaks })) break;
     }
-    return { points, first, last: clock.latest, breaks: clock.breaks };
+    return { points, units, first, last: clock.latest, breaks: clock.breaks };
   }
 }
