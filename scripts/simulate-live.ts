@@ -1,7 +1,8 @@
 /**
  * Prints the simulated figures of live distribution:
- * `deno task sim -- --peers N [--scenario part of a name] [--seed S] [--seconds T]`; default seed 1, all scenarios to
- * their ends.
+ * `deno task sim -- --peers N [--scenario part of a name] [--seed S] [--seconds T] [--log-hash]`; default seed 1, all
+ * scenarios to their ends. With `--log-hash` it prints a digest of all messages of each scenario instead: a change that
+ * only moves or renames code leaves it as it is.
  */
 import process from "node:process";
 import { liveScenarios } from "../test/simulation/live-scenarios.ts";
@@ -18,9 +19,17 @@ function isNumberFlag(flag: string | undefined): flag is keyof typeof NUMBER_FLA
 
 /** Runs the simulation that `args` describe. Throws when they are not understood. */
 export function simulateLiveFrom(args: readonly string[]): void {
-  const { peers, seed, seconds: until, scenario: part } = read(args);
+  const keepsLog = args.includes("--log-hash");
+  const { peers, seed, seconds: until, scenario: part } = read(args.filter((arg) => arg !== "--log-hash"));
   const chosen = liveScenarios(peers, seed).filter(({ name }) => part === null || name.includes(part));
   if (chosen.length === 0) throw new Error(`no scenario's name contains ${part}`);
+  if (keepsLog) {
+    for (const whole of chosen) {
+      const { logHex } = simulateLive({ ...whole, durationS: Math.min(whole.durationS, until), keepsLog });
+      print([whole.name, logHex]);
+    }
+    return;
+  }
   print(["scenario", ...COLUMNS, ...MORE_COLUMNS]);
   for (const whole of chosen) {
     const scenario = { ...whole, durationS: Math.min(whole.durationS, until) };

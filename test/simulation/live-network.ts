@@ -13,6 +13,7 @@ import { PATH_WORDS } from "../../src/live/node/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import type { LiveVerifier } from "../../src/live/signer.ts";
 import type { EventWheel } from "./event-wheel.ts";
+import { logOf, type MessageLog } from "./message-log.ts";
 import { keepsBlocks, LIAR_UP_SHARE, type LiarKind, liedPlace } from "./lies.ts";
 import { MESSAGE_NAMES, type MessageName, SentMessages } from "./sent-messages.ts";
 import type { Region } from "./regions.ts";
@@ -49,6 +50,8 @@ const SHOWN_TAGS = 6;
 const [PLACE, FILL] = [5, 13];
 /** Length prefix, message id and extension id of a message of `live1` (BEP 3, BEP 10); length of a message in a BUNDLE. */
 const [FRAME_BYTES, BUNDLED_BYTES] = [6, 2];
+/** Ids of the standard messages (BEP 3, BEP 6), as the log holds them. */
+const [REQUEST, PIECE, CANCEL, REJECT] = [6, 7, 8, 16];
 /** A request, cancel or reject with its length prefix. */
 const STANDARD_BYTES = 17;
 
@@ -111,7 +114,7 @@ export class SimHost {
   readonly #clique: SimHost[];
   static #made = 0;
   /** Names its address. */
-  readonly #host: string;
+  readonly name: string;
 
   constructor(queue: EventWheel, options: HostOptions, stream: LiveNodeOptions["stream"], random: () => number) {
     this.options = options;
@@ -122,7 +125,7 @@ export class SimHost {
     this.#clique = CLIQUES.get(queue) ?? [];
     CLIQUES.set(queue, this.#clique);
     if (options.liar === "clique") this.#clique.push(this);
-    this.#host = `host ${SimHost.#made++}`;
+    this.name = `host ${SimHost.#made++}`;
     this.node = new LiveNode({
       clock: {
         now: () => EPOCH_MS + (options.clockAheadMs ?? 0) + Math.floor(queue.nowMs),
@@ -142,7 +145,7 @@ export class SimHost {
   /** What the handshake says. */
   get info(): LivePeerInfo {
     const { options: { liar, role } } = this;
-    const host = this.#host;
+    const host = this.name;
     const takesBundles = true;
     if (liar === undefined) return { role, upBytesPerS: this.node.toldUpBytesPerS, takesBundles, host };
     return { role: liar === "sinkhole" ? "source" : role, upBytesPerS: this.#liarBytesPerS, takesBundles, host };
@@ -207,9 +210,11 @@ class SimLink implements LiveLink, LineQueue {
   #arrivesMs = 0;
   /** Virtual ms at which what was sent last will be acknowledged. */
   #clearMs = 0;
+  readonly #log: MessageLog | null;
 
   constructor(queue: EventWheel, from: SimHost, to: SimHost, latencyMs: number) {
     this.#queue = queue;
+    this.#log = logOf(queue);
     this.from = from;
     this.to = to;
     this.latencyMs = latencyMs;
@@ -218,6 +223,7 @@ class SimLink implements LiveLink, LineQueue {
   send(message: Uint8Array): void {
     const parts = (decodeBundle(message) ?? [message]).map((part) => part[0] === PLACE ? this.from.lied(part) : part);
     const whole = parts.length === 1 ? parts[0]! : encodeBundle(parts);
+    this.#note(whole);
     if (whole[0] === FILL) return this.#fill(whole.length + FRAME_BYTES);
     const partBytes = parts.length === 1 ? 0 : BUNDLED_BYTES;
     parts.forEach((part, i) => {
@@ -228,25 +234,37 @@ class SimLink implements LiveLink, LineQueue {
   }
 
   request(seq: number, offset: number, length: number): void {
+    this.#noteStandard(REQUEST, seq, offset, length);
     this.#standard("request", (peer) => this.to.node.requested(peer, seq, offset, length));
   }
 
   cancel(seq: number, offset: number): void {
+    this.#noteStandard(CANCEL, seq, offset);
     this.#standard("cancel", (peer) => this.to.node.cancelled(peer, seq, offset));
   }
 
   reject(seq: number, offset: number): void {
+    this.#noteStandard(REJECT, seq, offset);
     this.#standard("reject", (peer) => this.to.node.rejected(peer, seq, offset));
   }
 
   piece(seq: number, offset: number, data: Uint8Array): void {
     const { from } = this;
+    this.#noteStandard(PIECE, seq, offset, data.length);
     if (data.length > POLICY.proofBytes && this.#isKept) return;
     const payload = from.options.poisons === true ? POISON.subarray(0, data.length) : data;
     const arrive = (peer: LivePeer) => this.to.node.block(peer, seq, offset, payload);
     this.#parcels.push({ bytes: data.length, arrivals: [arrive] });
     from.line.waits(data.length);
     if (this.#parcels.length === 1) from.line.add(this);
+  }
+
+  #note(message: Uint8Array): void {
+    this.#log?.add(this.#queue.nowMs, this.from.name, this.to.name, message);
+  }
+
+  #noteStandard(...fields: number[]): void {
+    if (this.#log !== null) this.#note(new Uint8Array(new Uint32Array(fields).buffer));
   }
 
   close(error: MillraceError | null): void {

@@ -57,6 +57,8 @@ export interface LiveScenario {
   readonly clocksWrongMs?: number;
   /** The source is gone in [from, to), s. */
   readonly outageS?: readonly [number, number];
+  /** Digest all messages. Default false. */
+  readonly keepsLog?: boolean;
 }
 
 /** What came out. */
@@ -89,6 +91,8 @@ export interface LiveResult {
   readonly aftermathContinuity: number | null;
   readonly laterContinuity: number | null;
   readonly shed: number;
+  /** Digest of all messages, 16 hex digits; null when none was asked for. */
+  readonly logHex: string | null;
   /** How long viewers were there, all together, s. */
   readonly viewerSeconds: number;
 }

@@ -11,6 +11,7 @@ import { Meeting, NEIGHBOURS, SOURCE_LINKS } from "./live-meeting.ts";
 import { SOURCE_QUIET_MS, SOURCE_RETRY_MS } from "../../src/live/swarm/redial.ts";
 import { connect, disconnect, EPOCH_MS, GENUINE, SimHost, simulatedHeader } from "./live-network.ts";
 import type { LiveResult, LiveScenario } from "./live-scenario.ts";
+import { beginLog, type MessageLog } from "./message-log.ts";
 import { LiveStream } from "./live-stream.ts";
 import { dealRegion } from "./regions.ts";
 import { SentMessages } from "./sent-messages.ts";
@@ -54,6 +55,7 @@ export class LiveSimulation {
   readonly #scenario: LiveScenario;
   readonly #queue = new EventWheel();
   readonly #random: () => number;
+  readonly #log: MessageLog | null;
   readonly #source: SimHost;
   readonly #meeting: Meeting;
   readonly #dealing: Dealing;
@@ -76,6 +78,7 @@ export class LiveSimulation {
   constructor(scenario: LiveScenario) {
     this.#scenario = scenario;
     this.#random = seededRandom(scenario.seed ?? 1);
+    this.#log = scenario.keepsLog === true ? beginLog(this.#queue) : null;
     const { bytesPerS } = this.#stream = new LiveStream(scenario);
     this.#source = new SimHost(
       this.#queue,
@@ -373,6 +376,7 @@ export class LiveSimulation {
       aftermathContinuity: continuityOf(this.#viewers.map((viewer) => [viewer.atDeath, viewer.minuteLater])),
       laterContinuity: continuityOf(this.#viewers.map((viewer) => [viewer.minuteLater, this.#played(viewer)])),
       viewerSeconds: viewerS,
+      logHex: this.#log?.hex ?? null,
       shed: sum(({ host }) => host.node.uploader.shedCount),
     };
   }
