@@ -1,7 +1,7 @@
 /** Messages of the `live1` extension (BEP 10), big-endian, first byte the type. */
 import { MillraceError } from "../errors.ts";
 import { MAX_SEQUENCE } from "./header.ts";
-import { emptyPaths, PATH_WORDS, type Place } from "./node/place.ts";
+import { emptyPaths, PATH_WORDS, type Place } from "./node/neighbour/place.ts";
 
 /** First byte of a message. */
 const LiveMessageType = {

@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { subnetOf } from "../../src/live/node/subnet.ts";
+import { subnetOf } from "../../src/live/node/neighbour/subnet.ts";
 import { PeerAdmission } from "../../src/live/swarm/admission.ts";
 
 test("subnetOf() is the /24 or /48 of public addresses", () => {

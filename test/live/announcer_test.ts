@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { type PlaceMessage, WANTS_TIME, windowNewest } from "../../src/live/messages.ts";
-import { CLOSED, emptyPaths, isSmallChange } from "../../src/live/node/place.ts";
+import { CLOSED, emptyPaths, isSmallChange } from "../../src/live/node/neighbour/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { type Neighbour, Stage } from "./support.ts";
 

@@ -1,7 +1,7 @@
 /** One test, at least, for each line of the protocol's list of attacks and answers. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { BOUNDS } from "../../src/live/node/bounds.ts";
+import { BOUNDS } from "../../src/live/node/neighbour/bounds.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { GENUINE, POISON } from "../simulation/live-network.ts";
 import { seeded } from "../metainfo/support.ts";

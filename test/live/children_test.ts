@@ -1,10 +1,10 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { Children } from "../../src/live/node/children.ts";
-import { LivePeer } from "../../src/live/node/live-peer.ts";
-import { NodeView } from "../../src/live/node/node-view.ts";
-import type { Parents } from "../../src/live/node/parents.ts";
-import type { Uploader } from "../../src/live/node/uploader.ts";
+import { Children } from "../../src/live/node/trees/children.ts";
+import { LivePeer } from "../../src/live/node/neighbour/live-peer.ts";
+import { NodeView } from "../../src/live/node/neighbour/node-view.ts";
+import type { Parents } from "../../src/live/node/trees/parents.ts";
+import type { Uploader } from "../../src/live/node/line/uploader.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { SIMULATED_VERIFIER } from "../simulation/live-network.ts";
 import { ScriptedLink } from "./support.ts";

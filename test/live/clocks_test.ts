@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { CaptureClock, UNSAVED_MS } from "../../src/live/broadcast/capture-clock.ts";
-import { clockTrouble } from "../../src/live/node/clock-trouble.ts";
+import { clockTrouble } from "../../src/live/node/fetch/clock-trouble.ts";
 import { Stage } from "./support.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { barrenTimes, Conduct, noteBarren, noteFailedTrial } from "../../src/live/node/conduct.ts";
-import { LivePeer } from "../../src/live/node/live-peer.ts";
+import { barrenTimes, Conduct, noteBarren, noteFailedTrial } from "../../src/live/node/neighbour/conduct.ts";
+import { LivePeer } from "../../src/live/node/neighbour/live-peer.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { ScriptedLink } from "./support.ts";
 

@@ -1,8 +1,8 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { fedThrough } from "../../src/live/node/fed-through.ts";
-import type { LivePeer } from "../../src/live/node/live-peer.ts";
-import { emptyPaths, type Mark, PATH_WORDS, UNFED } from "../../src/live/node/place.ts";
+import { fedThrough } from "../../src/live/node/trees/fed-through.ts";
+import type { LivePeer } from "../../src/live/node/neighbour/live-peer.ts";
+import { emptyPaths, type Mark, PATH_WORDS, UNFED } from "../../src/live/node/neighbour/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { type Neighbour, Stage } from "./support.ts";
 

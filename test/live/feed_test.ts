@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { FLAG_DISCONTINUITY, FLAG_END, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
-import type { LiveFeed } from "../../src/live/node/feed.ts";
+import type { LiveFeed } from "../../src/live/node/stream/feed.ts";
 import { GENUINE } from "../simulation/live-network.ts";
 import { type Neighbour, PIECE_BYTES, source, Stage } from "./support.ts";
 

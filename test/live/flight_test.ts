@@ -1,10 +1,10 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { decodeLiveMessage, encodeLiveMessage } from "../../src/live/messages.ts";
-import { Flight } from "../../src/live/node/flight.ts";
-import { LineMeter } from "../../src/live/node/line-meter.ts";
-import { LinkFlight } from "../../src/live/node/link-flight.ts";
-import { type LiveLink, LivePeer } from "../../src/live/node/live-peer.ts";
+import { Flight } from "../../src/live/node/line/flight.ts";
+import { LineMeter } from "../../src/live/node/line/line-meter.ts";
+import { LinkFlight } from "../../src/live/node/neighbour/link-flight.ts";
+import { type LiveLink, LivePeer } from "../../src/live/node/neighbour/live-peer.ts";
 import { seededRandom } from "../simulation/event-queue.ts";
 import { EventWheel } from "../simulation/event-wheel.ts";
 import { SimLine } from "../simulation/sim-line.ts";

@@ -12,7 +12,7 @@ import {
   type UnsignedHeader,
 } from "../../src/live/header.ts";
 import { createLiveKey, CryptoVerifier, hashBlock, hashBlocks, HeaderSigner } from "../../src/live/signer.ts";
-import { TokenBucket } from "../../src/live/node/token-bucket.ts";
+import { TokenBucket } from "../../src/live/node/neighbour/token-bucket.ts";
 import { seeded } from "../metainfo/support.ts";
 import { sha256 } from "../../platform/shared/digests.ts";
 import { ed25519 } from "../../platform/shared/signatures.ts";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { startBroadcast } from "../../src/live/broadcast/broadcast.ts";
 import type { Broadcast, BroadcastOptions } from "../../src/live/broadcast/broadcast-types.ts";
-import type { LiveFeed } from "../../src/live/node/feed.ts";
+import type { LiveFeed } from "../../src/live/node/stream/feed.ts";
 import type { LiveInput, LiveInputEvent } from "../../src/live/broadcast/input.ts";
 import type { LiveSwarm } from "../../src/live/swarm/live-swarm.ts";
 import { LiveSwarmManager } from "../../src/live/swarm/live-swarms.ts";

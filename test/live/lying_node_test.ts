@@ -1,7 +1,7 @@
 import process from "node:process";
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { CLOSED, emptyPaths } from "../../src/live/node/place.ts";
+import { CLOSED, emptyPaths } from "../../src/live/node/neighbour/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { LIES_VARIABLE } from "../../scripts/live-wan/liar/lies-variable.ts";
 import { LIAR_UP_SHARE, liedPlace } from "../simulation/lies.ts";

@@ -10,7 +10,7 @@ import {
   windowHas,
   windowNewest,
 } from "../../src/live/messages.ts";
-import { emptyPaths } from "../../src/live/node/place.ts";
+import { emptyPaths } from "../../src/live/node/neighbour/place.ts";
 import { seeded } from "../metainfo/support.ts";
 
 const TABLE: [string, LiveMessage][] = [

@@ -2,9 +2,9 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { UnsubscribeReason } from "../../src/live/messages.ts";
-import { noteBarren } from "../../src/live/node/conduct.ts";
+import { noteBarren } from "../../src/live/node/neighbour/conduct.ts";
 import { GENUINE } from "../simulation/live-network.ts";
-import { CLOSED, emptyPaths, UNFED } from "../../src/live/node/place.ts";
+import { CLOSED, emptyPaths, UNFED } from "../../src/live/node/neighbour/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { type Neighbour, publish, source, Stage } from "./support.ts";
 

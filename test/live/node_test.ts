@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { UnsubscribeReason } from "../../src/live/messages.ts";
 import { GENUINE } from "../simulation/live-network.ts";
-import { CLOSED, UNFED } from "../../src/live/node/place.ts";
+import { CLOSED, UNFED } from "../../src/live/node/neighbour/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { publish, source, Stage } from "./support.ts";
 

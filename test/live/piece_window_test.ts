@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { MAX_WINDOW_BYTES, PieceWindow } from "../../src/live/node/piece-window.ts";
+import { MAX_WINDOW_BYTES, PieceWindow } from "../../src/live/node/stream/piece-window.ts";
 import { simulatedHeader } from "../simulation/live-network.ts";
 
 test("PieceWindow holds the window's time of a stream, and of one that is too fast 48 MiB", () => {

@@ -3,8 +3,8 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import type { PeerOrigin } from "../../src/discovery/types.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { decodeLiveMessage } from "../../src/live/messages.ts";
-import { noteFailedTrial } from "../../src/live/node/conduct.ts";
-import { LivePeer } from "../../src/live/node/live-peer.ts";
+import { noteFailedTrial } from "../../src/live/node/neighbour/conduct.ts";
+import { LivePeer } from "../../src/live/node/neighbour/live-peer.ts";
 import {
   decodeReachMessage,
   encodeReachMessage,

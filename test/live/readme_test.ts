@@ -5,7 +5,7 @@ import { assertEquals } from "@std/assert";
 import { fromHex, toHex } from "../../src/bytes/hex.ts";
 import { decodeHeader, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
 import { decodeBundle, encodeBundle } from "../../src/live/bundle.ts";
-import { emptyPaths } from "../../src/live/node/place.ts";
+import { emptyPaths } from "../../src/live/node/neighbour/place.ts";
 import { decodeLiveMessage, encodeLiveMessage, type LiveMessage, windowHas } from "../../src/live/messages.ts";
 import { CryptoVerifier, hashBlocks, HeaderSigner } from "../../src/live/signer.ts";
 import { contentId, transportRecordOf } from "../../src/metainfo/content-id.ts";

@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { RecentNumbers } from "../../src/live/node/recent-numbers.ts";
+import { RecentNumbers } from "../../src/live/node/neighbour/recent-numbers.ts";
 import { seeded } from "../support/random.ts";
 
 test("RecentNumbers tells a set's answers as long as numbers lie less than 512 behind the largest", () => {

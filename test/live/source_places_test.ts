@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import type { LivePeer } from "../../src/live/node/live-peer.ts";
-import { UNFED } from "../../src/live/node/place.ts";
+import type { LivePeer } from "../../src/live/node/neighbour/live-peer.ts";
+import { UNFED } from "../../src/live/node/neighbour/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import type { Neighbour } from "./support.ts";
 import { Stage } from "./support.ts";

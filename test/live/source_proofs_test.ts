@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assertEquals, assertThrows } from "@std/assert";
 import type { MillraceError } from "../../src/errors.ts";
-import { LivePeer } from "../../src/live/node/live-peer.ts";
+import { LivePeer } from "../../src/live/node/neighbour/live-peer.ts";
 import { createLiveKey, CryptoVerifier, HeaderSigner } from "../../src/live/signer.ts";
 import { decodeSourceMessage, encodeSourceMessage } from "../../src/live/source-message.ts";
 import type { LiveSession } from "../../src/live/swarm/live-session.ts";

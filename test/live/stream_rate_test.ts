@@ -1,8 +1,8 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { FLAG_DISCONTINUITY } from "../../src/live/header.ts";
-import { PieceWindow } from "../../src/live/node/piece-window.ts";
-import { StreamRate } from "../../src/live/node/stream-rate.ts";
+import { PieceWindow } from "../../src/live/node/stream/piece-window.ts";
+import { StreamRate } from "../../src/live/node/stream/stream-rate.ts";
 import { simulatedHeader } from "../simulation/live-network.ts";
 
 const LENGTH = 65_536;

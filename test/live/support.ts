@@ -2,10 +2,10 @@
 import type { MillraceError } from "../../src/errors.ts";
 import { LiveNode } from "../../src/live/node/live-node.ts";
 import type { LiveNodeOptions } from "../../src/live/node/live-options.ts";
-import type { LiveLink, LivePeer, LivePeerInfo } from "../../src/live/node/live-peer.ts";
+import type { LiveLink, LivePeer, LivePeerInfo } from "../../src/live/node/neighbour/live-peer.ts";
 import { BUNDLE, decodeBundle } from "../../src/live/bundle.ts";
 import { decodeLiveMessage, encodeLiveMessage, type LiveMessage } from "../../src/live/messages.ts";
-import { emptyPaths } from "../../src/live/node/place.ts";
+import { emptyPaths } from "../../src/live/node/neighbour/place.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { GENUINE, SIMULATED_VERIFIER, simulatedHeader } from "../simulation/live-network.ts";
 

@@ -1,7 +1,7 @@
 /** Faults of the engine itself: an exception in one stream costs that stream, and nobody else. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { Children } from "../../src/live/node/children.ts";
+import { Children } from "../../src/live/node/trees/children.ts";
 import { PacketWindow } from "../../src/playback/live/packet-window.ts";
 import { PlaybackSession } from "../../src/playback/session.ts";
 import { PeerSession } from "../../src/swarm/peer-session.ts";

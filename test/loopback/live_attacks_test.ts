@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import type { LiveSwarm } from "../../src/live/swarm/live-swarm.ts";
 import type { LiveMessage } from "../../src/live/messages.ts";
-import { BOUNDS } from "../../src/live/node/bounds.ts";
+import { BOUNDS } from "../../src/live/node/neighbour/bounds.ts";
 import { createLiveKey, hashBlocks, HeaderSigner } from "../../src/live/signer.ts";
 import type { Ports, SocketAddress } from "../../src/ports.ts";
 import { createLiveTransportFile } from "../../src/metainfo/live.ts";

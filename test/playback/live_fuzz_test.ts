@@ -2,9 +2,9 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { hasCode, MillraceError } from "../../src/errors.ts";
-import type { LiveFeed } from "../../src/live/node/feed.ts";
+import type { LiveFeed } from "../../src/live/node/stream/feed.ts";
 import type { LiveSource } from "../../src/live/swarm/live-source.ts";
-import { PieceWindow } from "../../src/live/node/piece-window.ts";
+import { PieceWindow } from "../../src/live/node/stream/piece-window.ts";
 import { LiveReader } from "../../src/playback/live/live-reader.ts";
 import { LiveStream } from "../../src/playback/live/live-stream.ts";
 import { simulatedHeader } from "../simulation/live-network.ts";

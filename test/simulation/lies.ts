@@ -1,6 +1,6 @@
 /** What lying members of a live swarm say and keep: for simulated ones, and for real programs in the network of `live-wan`. */
 import type { PlaceMessage } from "../../src/live/messages.ts";
-import { CLOSED } from "../../src/live/node/place.ts";
+import { CLOSED } from "../../src/live/node/neighbour/place.ts";
 
 /**
  * Members that lie. All of them report forty times the bitrate, answer proofs and PINGs, and keep what they should pass

@@ -1,7 +1,7 @@
 /** A live broadcast on virtual time: viewers come and go, play, and are measured. */
 import { FLAG_DISCONTINUITY, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
 import { RESERVED_PIECES } from "../../src/live/broadcast/broadcast-state.ts";
-import type { LiveFeed } from "../../src/live/node/feed.ts";
+import type { LiveFeed } from "../../src/live/node/stream/feed.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { continuityOf, type Played } from "./live-played.ts";
 import { seededRandom } from "./event-queue.ts";

@@ -4,7 +4,7 @@ import { decodeBundle, encodeBundle } from "../../../src/live/bundle.ts";
 import { decodeLiveMessage, encodeLiveMessage } from "../../../src/live/messages.ts";
 import { LiveNode as HonestNode } from "../../../src/live/node/live-node.ts";
 import type { LiveNodeOptions } from "../../../src/live/node/live-options.ts";
-import type { LiveLink, LivePeer, LivePeerInfo } from "../../../src/live/node/live-peer.ts";
+import type { LiveLink, LivePeer, LivePeerInfo } from "../../../src/live/node/neighbour/live-peer.ts";
 import { POLICY } from "../../../src/live/node/policy.ts";
 import { keepsBlocks, LIAR_UP_SHARE, type LiarKind, liedPlace } from "../../../test/simulation/lies.ts";
 import { LIES_VARIABLE } from "./lies-variable.ts";

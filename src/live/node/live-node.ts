@@ -4,32 +4,32 @@
  */
 import { MillraceError } from "../../errors.ts";
 import { BLOCK_BYTES } from "../../wire/types.ts";
-import { Announcer } from "./announcer.ts";
-import { Children } from "./children.ts";
-import { Conduct } from "./conduct.ts";
-import { Edge } from "./edge.ts";
-import { dueUntil, LiveFeed, oldestWanted } from "./feed.ts";
+import { Announcer } from "./talk/announcer.ts";
+import { Children } from "./trees/children.ts";
+import { Conduct } from "./neighbour/conduct.ts";
+import { Edge } from "./fetch/edge.ts";
+import { dueUntil, LiveFeed, oldestWanted } from "./stream/feed.ts";
 import { blockCount, type PieceHeader } from "../header.ts";
-import { Headerless } from "./headerless.ts";
-import { Inbox } from "./inbox.ts";
-import { Intake } from "./intake.ts";
+import { Headerless } from "./fetch/headerless.ts";
+import { Inbox } from "./talk/inbox.ts";
+import { Intake } from "./fetch/intake.ts";
 import type { LiveCounters } from "./live-counters.ts";
-import { expendableOf } from "./expendable.ts";
+import { expendableOf } from "./neighbour/expendable.ts";
 import type { LiveNodeOptions } from "./live-options.ts";
-import { type LiveLink, LivePeer, type LivePeerInfo } from "./live-peer.ts";
-import { Parents } from "./parents.ts";
-import { NodeView } from "./node-view.ts";
-import { isStored, type PieceWindow } from "./piece-window.ts";
-import { BOUNDS } from "./bounds.ts";
+import { type LiveLink, LivePeer, type LivePeerInfo } from "./neighbour/live-peer.ts";
+import { Parents } from "./trees/parents.ts";
+import { NodeView } from "./neighbour/node-view.ts";
+import { isStored, type PieceWindow } from "./stream/piece-window.ts";
+import { BOUNDS } from "./neighbour/bounds.ts";
 import { POLICY } from "./policy.ts";
 import type { SignedPiece } from "../broadcast/publisher.ts";
-import { Probation } from "./probation.ts";
-import { Puller } from "./puller.ts";
-import { Serving } from "./serving.ts";
-import { Sightings } from "./sightings.ts";
-import { Silence, silentMs } from "./silence.ts";
-import { Uploader } from "./uploader.ts";
-import { Waker } from "./waker.ts";
+import { Probation } from "./talk/probation.ts";
+import { Puller } from "./fetch/puller.ts";
+import { Serving } from "./talk/serving.ts";
+import { Sightings } from "./fetch/sightings.ts";
+import { Silence, silentMs } from "./neighbour/silence.ts";
+import { Uploader } from "./line/uploader.ts";
+import { Waker } from "./line/waker.ts";
 
 /** The decisions of one member. Call `tick` every 100 ms or so. */
 export class LiveNode {

@@ -3,7 +3,7 @@
  * that we chose ourselves.
  */
 
-import { subnetOf } from "../node/subnet.ts";
+import { subnetOf } from "../node/neighbour/subnet.ts";
 
 /**
  * Share of the places that neighbours of one IPv4 /24 or IPv6 /48 can take. A household, a campus or a carrier's NAT is one

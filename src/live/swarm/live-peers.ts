@@ -18,7 +18,7 @@ import { ReachExchange, type ReachSwarm } from "./reach-exchange.ts";
 import type { LiveNode } from "../node/live-node.ts";
 import { type LiveNeighbours, LiveSession } from "./live-session.ts";
 import type { MemberMessage } from "../punch-messages.ts";
-import { BOUNDS } from "../node/bounds.ts";
+import { BOUNDS } from "../node/neighbour/bounds.ts";
 import { POLICY } from "../node/policy.ts";
 import { DIAL_TIMES, RedialPolicy, SOURCE_QUIET_MS } from "./redial.ts";
 import type { SourceProofs } from "./source-proofs.ts";

@@ -2,7 +2,7 @@
  * Places that are kept free for newcomers, so that a viewer that knows one address of the swarm gets in, however full
  * that member is.
  */
-import { doubtsOf } from "../node/conduct.ts";
+import { doubtsOf } from "../node/neighbour/conduct.ts";
 import type { PeerAdmission } from "./admission.ts";
 import type { LiveSession } from "./live-session.ts";
 

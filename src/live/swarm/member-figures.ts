@@ -1,5 +1,5 @@
 /** The members of a broadcast that we are connected to, as shown to people. */
-import type { LivePeer } from "../node/live-peer.ts";
+import type { LivePeer } from "../node/neighbour/live-peer.ts";
 
 /** Most members in one list, so that the result stays small. */
 export const MAX_SHOWN_MEMBERS = 50;

@@ -12,7 +12,7 @@ import type { Reach } from "../../swarm/reachability.ts";
 import type { UtpEndpoint } from "../../utp/utp-endpoint.ts";
 import { encodeReachMessage, MAX_TOLD_PEERS, type ReachMessage } from "../reach-messages.ts";
 import type { PunchMessage } from "../punch-messages.ts";
-import { subnetOf } from "../node/subnet.ts";
+import { subnetOf } from "../node/neighbour/subnet.ts";
 import { HolePunching, type PunchingSwarm } from "./hole-punching.ts";
 import { type IntroducingSwarm, Introductions } from "./introductions.ts";
 import type { LiveSession } from "./live-session.ts";

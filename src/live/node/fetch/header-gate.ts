@@ -1,0 +1,65 @@
+/** Decides about headers that peers send: known, too old, too many, forged, or verified. */
+import { grave } from "../../../wire/offence.ts";
+import { headerPlace, type PieceHeader } from "../../header.ts";
+import type { LivePeer } from "../neighbour/live-peer.ts";
+import type { NodeView } from "../neighbour/node-view.ts";
+import type { PieceWindow } from "../stream/piece-window.ts";
+import { BOUNDS } from "../neighbour/bounds.ts";
+
+/** True for a header that is out of date: epoch and time must grow, and it must lie within the window. */
+export function isReplay(header: PieceHeader, window: PieceWindow): boolean {
+  const newest = window.newest;
+  if (newest === null) return false;
+  if (header.epoch !== newest.epoch) return header.epoch < newest.epoch || header.timestampMs <= newest.timestampMs;
+  if (header.seq < window.base) return true;
+  return header.seq > newest.seq ? header.timestampMs <= newest.timestampMs : header.timestampMs > newest.timestampMs;
+}
+
+/** Lets verified headers through, and bans peers that send forged ones. */
+export class HeaderGate {
+  readonly #view: NodeView;
+  readonly #genuine: (peer: LivePeer, header: PieceHeader) => void;
+
+  /** `genuine`: a peer sent a header that verified. */
+  constructor(view: NodeView, genuine: (peer: LivePeer, header: PieceHeader) => void) {
+    this.#view = view;
+    this.#genuine = genuine;
+  }
+
+  /**
+   * True when the header in `bytes` is for a piece that already has one. It is not read further: a second header is
+   * either the same or worthless.
+   */
+  isKnown(peer: LivePeer, bytes: Uint8Array): boolean {
+    const place = headerPlace(bytes);
+    const known = place === null ? null : this.#view.window.get(place.seq)?.header;
+    if (place === null || known == null || known.epoch !== place.epoch) return false;
+    peer.knowsHeader(place.seq);
+    return true;
+  }
+
+  /** `peer` sent `header`. */
+  offer(peer: LivePeer, header: PieceHeader, nowMs: number): void {
+    const { window, rate, counters, verifier } = this.#view;
+    peer.knowsHeader(header.seq);
+    if (isReplay(header, window) || peer.verifying.has(header.seq)) return;
+    if (!peer.headerBucket.take(nowMs, rate.pieces(2000, BOUNDS.headersPerS))) {
+      counters.skippedVerifications++;
+      return;
+    }
+    const waiting: (() => void)[] = [];
+    peer.verifying.set(header.seq, waiting);
+    verifier.header(header, (isGenuine) => {
+      peer.verifying.delete(header.seq);
+      if (isGenuine) this.#genuine(peer, header);
+      else this.#forged(peer);
+      for (const again of waiting) again();
+    });
+  }
+
+  #forged(peer: LivePeer): void {
+    this.#view.counters.forgedHeaders++;
+    if (++peer.forgedHeaders < BOUNDS.forgedHeaderLimit) return;
+    this.#view.ban(peer, grave("lie", "headers with false signatures"));
+  }
+}

@@ -1,0 +1,266 @@
+/**
+ * Learns the rate of our uplink from the arrival of payload, like delay-based congestion control (LEDBAT, RFC 6817;
+ * BBR). While more waits here than goes out, and payload that goes out waits for the line, it arrives at the rate of
+ * the line. Everything else (bytes that a kernel or router accepts, blocks that travel alone) shows at most that the
+ * line is no slower.
+ */
+import { BLOCK_BYTES } from "../../../wire/types.ts";
+
+/**
+ * Time that a block may wait in the network for the line, ms. Blocks there can be neither shed nor overtaken, and each
+ * step of a tree waits as long. With a much shorter time the line would sometimes be idle.
+ */
+const TARGET_MS = 50;
+/** A shorter waiting time is no sign of a queue: schedulers and radio links delay as much, ms. */
+const LEAST_WAIT_MS = TARGET_MS / 2;
+/** The shortest waiting time within this period counts: PONGs come late for other reasons, too, ms. */
+const WAIT_MS = 250;
+/** Blocks must have waited here for this long before the rate of arrival is taken as a sample, ms. */
+const SAMPLE_MS = 300;
+const LONG_SAMPLE_MS = 1000;
+/** Weight of a sample: the first ones are averaged, and old ones fade. */
+const SAMPLE_SHARE = 0.1;
+/** A line on which the first blocks wait this long is slow, whatever the other measurements say, ms. */
+const SLOW_MS = 150;
+const SLOW_BLOCKS = 2;
+/** After this many samples a single block shows nothing new. */
+const MANY_SAMPLES = 8;
+/** A rate is not believed when it exceeds what arrived in the best second so far by more than this factor. */
+const BELIEF = 1.5;
+/**
+ * The exception: a single block may show up to this many times the first guess, because a member that joins a crowd is
+ * needed at once.
+ */
+const SHOWN = 4;
+/** What a burst on the idle line may show, in first guesses: nobody is believed to have more (`POLICY.believedUp`). */
+const PROBED = 8;
+/** It counts as this many samples: it lasted a quarter of a second, when nothing else was sent. */
+const PROBE_SAMPLES = 3;
+/** Hand-over pace on a known line, in shares of its rate, while nothing waits there: it may have become faster. */
+const PROBE_GAIN = 1.25;
+/** The lowest such share, however long the queue there. */
+const DRAIN_GAIN = 0.7;
+/** Waiting time beyond the target at which that share would reach zero, ms. */
+const DRAIN_MS = 400;
+/** Arrived bytes are counted in this many parts of a second. */
+const PARTS = 4;
+const PART_MS = 1000 / PARTS;
+/** Bytes in the network at first: two blocks, so that one waits while the other travels. */
+const FIRST_WINDOW_BYTES = 2 * BLOCK_BYTES;
+/** Maximum bytes in the network: 25 Mb/s to somebody 300 ms away. */
+const MAX_WINDOW_BYTES = 1024 * 1024;
+/** The same for a known line, as time at its rate beyond round trips, ms: PONGs may come late. */
+const WINDOW_MS = 300;
+
+/** Payload that has arrived, all in one acknowledgement. */
+export interface Arrival {
+  readonly allBytes: number;
+  /** The part that was handed over last. */
+  readonly bytes: number;
+  /** Payload under way when that part was handed to the network, itself included, bytes. */
+  readonly aheadBytes: number;
+  /** How long that part was on its way beyond the time that the way takes when nothing waits, ms. */
+  readonly waitedMs: number;
+  /** Round trip of that connection when nothing waits, ms. */
+  readonly baseMs: number;
+  /** True when `waitedMs` is compared with a time that was measured, and not guessed while the line was busy. */
+  readonly isSure: boolean;
+  /** True when more was waiting here, held back by `windowBytes` or `paceBytesPerS`. */
+  readonly wasLimited: boolean;
+}
+
+/** Measures the up-link. One per node: all its connections share the line. */
+export class LineMeter {
+  readonly #guess: () => number;
+  /** The learned rate, bytes/s; 0 before. */
+  #rate = 0;
+  /** Samples taken while the line was the limit. */
+  #samples = 0;
+  /** Samples that a burst counts as once the line is the limit: it came through as fast as any line is believed to be. */
+  #probeSamples = 0;
+  /** The rate at which a burst came through, bytes/s; 0 without one. */
+  #probedBytesPerS = 0;
+  /** The rates that the two quickest blocks suggest for the line, bytes/s, the quicker first. */
+  readonly #shown = [0, 0] as [number, number];
+  /** Blocks in a row that took long. */
+  #slowBlocks = 0;
+  readonly #parts = new Float64Array(PARTS);
+  #part = 0;
+  #bestBytesPerS = 0;
+  /** Monotonic ms of the last arrival while more waited here; null when nothing does. */
+  #fullAtMs: number | null = null;
+  /** Time in which more waited here, and the bytes that arrived in it, since the last sample. */
+  #fullMs = 0;
+  #fullBytes = 0;
+  /** Recent waiting times with their moments: the last one, and smaller ones before it. */
+  #waits: { readonly ms: number; readonly atMs: number }[] = [];
+  #meanBaseMs = 0;
+  #window = FIRST_WINDOW_BYTES;
+
+  /** `guessBytesPerS`: the assumed rate until something is known. `isTold`: a user stated it. */
+  constructor(guessBytesPerS: () => number, isTold: boolean) {
+    this.#guess = guessBytesPerS;
+    if (!isTold) return;
+    this.#samples = MANY_SAMPLES;
+    this.#rate = guessBytesPerS();
+  }
+
+  /** The line's rate, bytes/s: measured, or else a lower bound. */
+  get bytesPerS(): number {
+    return this.isKnown ? this.#rate : Math.max(this.#rate, this.#guess());
+  }
+
+  /** True when the line was the limit at least once, so that its rate is measured and not only a lower bound. */
+  get isKnown(): boolean {
+    return this.#samples > 0;
+  }
+
+  /**
+   * The line's rate as the second-quickest block suggests, bytes/s; 0 before there are two, `Infinity` when it was too
+   * quick to measure. The quickest is not used: its round trip may have been compared with one that was not the least.
+   */
+  get shownBytesPerS(): number {
+    return this.#shown[1];
+  }
+
+  /** What arrived in the best second so far, bytes. */
+  get carriedBytesPerS(): number {
+    return this.#bestBytesPerS;
+  }
+
+  /** Payload that may be in the network, bytes. */
+  get windowBytes(): number {
+    return this.#window;
+  }
+
+  /** What may be handed to the network, bytes/s; `Infinity` while only the window limits that. */
+  paceBytesPerS(nowMs: number): number {
+    if (!this.isKnown) return Infinity;
+    const waitMs = this.#waitMs(nowMs);
+    const drain = Math.max(DRAIN_GAIN, 1 - (waitMs - TARGET_MS) / DRAIN_MS);
+    return this.#rate * (waitMs < LEAST_WAIT_MS ? PROBE_GAIN : drain);
+  }
+
+  /** A burst on the idle line came through at this rate, bytes/s. */
+  probed(bytesPerS: number): void {
+    if (this.isKnown) return;
+    const mostBytesPerS = PROBED * this.#guess();
+    this.#shown.fill(Math.max(this.#shown[0], bytesPerS));
+    this.#probedBytesPerS = Math.min(bytesPerS, mostBytesPerS);
+    this.#rate = Math.max(this.#rate, this.#probedBytesPerS);
+    if (bytesPerS >= mostBytesPerS) return void (this.#probeSamples = PROBE_SAMPLES);
+    this.#samples = PROBE_SAMPLES;
+    this.#rate = bytesPerS;
+  }
+
+  /** The part of `inFlightBytes` that waits for the line, bytes; the rest travels. */
+  waitingBytes(inFlightBytes: number): number {
+    return Math.max(0, inFlightBytes - this.bytesPerS * this.#meanBaseMs / 1000);
+  }
+
+  /** How long what arrived last had waited for the line, ms; 0 when nothing arrived lately. */
+  queuedMs(nowMs: number): number {
+    const last = this.#waits.at(-1);
+    return last === undefined || nowMs - last.atMs > 2 * WAIT_MS ? 0 : Math.max(0, last.ms);
+  }
+
+  /** Something has arrived. */
+  arrived({ allBytes, bytes, aheadBytes, waitedMs, baseMs, isSure, wasLimited }: Arrival, nowMs: number): void {
+    this.#count(allBytes, nowMs);
+    // A guess that is too long makes a block seem quick, and a slow line that is known would be taken for a fast one.
+    if (isSure || !this.isKnown) this.#judge(bytes, aheadBytes, waitedMs);
+    this.#meanBaseMs += (baseMs - this.#meanBaseMs) * (this.#meanBaseMs === 0 ? 1 : 0.1);
+    // A block waits for itself, too.
+    this.#noteWait(waitedMs - bytes / this.bytesPerS * 1000, nowMs);
+    if (wasLimited) {
+      this.#sample(allBytes, nowMs);
+      this.#adapt(allBytes, nowMs);
+    } else {
+      // A block that left right behind another waited, too. Without it only the short gaps at the ends of bursts would count,
+      // and a line that is busy in bursts would be taken for up to twice as fast.
+      if (this.#fullAtMs !== null && aheadBytes > bytes) this.#sample(allBytes, nowMs);
+      this.#fullAtMs = null;
+    }
+    if (!this.isKnown) this.#rate = Math.max(this.#rate, this.#lastBytesPerS);
+  }
+
+  /** Learns from one block: two slow ones in a row show that the line is slow, a quick one that it isn't. */
+  #judge(bytes: number, aheadBytes: number, waitedMs: number): void {
+    this.#show(waitedMs < LEAST_WAIT_MS ? Infinity : bytes / waitedMs * 1000);
+    if (this.#samples >= MANY_SAMPLES) return;
+    this.#slowBlocks = waitedMs >= SLOW_MS ? this.#slowBlocks + 1 : 0;
+    // Part of the payload before it may have arrived already.
+    if (!this.isKnown && this.#slowBlocks >= SLOW_BLOCKS) this.#learn((bytes + aheadBytes) / 2 / waitedMs * 1000, true);
+    const leastBytesPerS = Math.min(
+      Math.max(this.#mostBytesPerS, SHOWN * this.#guess()),
+      bytes / (waitedMs + LEAST_WAIT_MS) * 1000,
+    );
+    // Then earlier blocks led to a wrong rate, not just an inexact one.
+    if (leastBytesPerS > 2 * this.bytesPerS) this.#samples = 0;
+    this.#rate = Math.max(this.#rate, leastBytesPerS);
+  }
+
+  #show(bytesPerS: number): void {
+    if (bytesPerS >= this.#shown[0]) {
+      this.#shown[1] = this.#shown[0];
+      this.#shown[0] = bytesPerS;
+    } else this.#shown[1] = Math.max(this.#shown[1], bytesPerS);
+  }
+
+  #noteWait(ms: number, nowMs: number): void {
+    this.#waits = this.#waits.filter((wait) => wait.ms < ms && nowMs - wait.atMs <= WAIT_MS);
+    this.#waits.push({ ms, atMs: nowMs });
+  }
+
+  #waitMs(nowMs: number): number {
+    return this.#waits.find(({ atMs }) => nowMs - atMs <= WAIT_MS)?.ms ?? 0;
+  }
+
+  /** More was waiting here when this arrived. */
+  #sample(bytes: number, nowMs: number): void {
+    if (this.#fullAtMs !== null) {
+      this.#fullMs += nowMs - this.#fullAtMs;
+      this.#fullBytes += bytes;
+    }
+    this.#fullAtMs = nowMs;
+    if (this.#fullMs < SAMPLE_MS) return;
+    const isLine = this.#waitMs(nowMs) >= LEAST_WAIT_MS;
+    // Without a queue the sample is only a lower bound, and PONGs that came late together would make even that wrong.
+    if (!isLine && this.#fullMs < LONG_SAMPLE_MS) return;
+    const sample = this.#fullBytes / this.#fullMs * 1000;
+    this.#fullMs = this.#fullBytes = 0;
+    if (!isLine && sample < this.bytesPerS) return;
+    this.#learn(sample, isLine);
+  }
+
+  #learn(sample: number, isLine: boolean): void {
+    if (isLine) this.#samples += 1 + (this.isKnown ? 0 : this.#probeSamples);
+    const share = this.isKnown ? Math.max(SAMPLE_SHARE, 1 / Math.max(1, this.#samples)) : 1;
+    this.#rate = Math.min(this.#rate + (sample - this.#rate) * share, this.#mostBytesPerS);
+  }
+
+  get #mostBytesPerS(): number {
+    return Math.max(this.#probedBytesPerS, BELIEF * Math.max(this.#bestBytesPerS, this.#guess()));
+  }
+
+  /** More was waiting than went out. While the rate is unknown the window grows until that adds delay. */
+  #adapt(bytes: number, nowMs: number): void {
+    if (this.isKnown) {
+      const fullBytes = this.#rate * (this.#meanBaseMs + WINDOW_MS) / 1000;
+      this.#window = Math.min(MAX_WINDOW_BYTES, Math.max(FIRST_WINDOW_BYTES, fullBytes));
+    } else if (this.#waitMs(nowMs) < TARGET_MS) this.#window = Math.min(MAX_WINDOW_BYTES, this.#window + bytes);
+  }
+
+  get #lastBytesPerS(): number {
+    return this.#parts.reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  #count(bytes: number, nowMs: number): void {
+    const part = Math.floor(nowMs / PART_MS);
+    if (part - this.#part >= PARTS) this.#parts.fill(0);
+    else for (let next = this.#part + 1; next <= part; next++) this.#parts[next % PARTS] = 0;
+    this.#part = part;
+    this.#parts[part % PARTS] = this.#parts[part % PARTS]! + bytes;
+    this.#bestBytesPerS = Math.max(this.#bestBytesPerS, this.#lastBytesPerS);
+  }
+}
