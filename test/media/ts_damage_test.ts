@@ -107,6 +107,7 @@ for (
     const joined = concatBytes(await segments(presentation, source));
     assertEquals(pesOf(joined), pesOf(bytes));
     assertEquals(mapsOf(joined), [...maps, maps[0]]);
+    assertEquals(breaksMs(presentation), [times * 3000, times * 6000]);
     for (const segment of await segments(presentation, source)) {
       const before = segment.findIndex((_, at) =>
         at % 188 === 0 && pidOf(segment, at) >= 0x100 && pidOf(segment, at) < 0x300
@@ -115,6 +116,24 @@ for (
     }
   });
 }
+
+/** When segments begin that players are told to be discontinuous, rounded to seconds, ms. */
+function breaksMs({ hls }: IndexedPresentation): number[] {
+  return hls.segments.filter(({ discontinuity }) => discontinuity).map(({ startMs }) =>
+    Math.round(startMs / 1000) * 1000
+  );
+}
+
+test("openTransportStream() finds where the streams of a large file change, and marks the segment", async () => {
+  const parts = repeatTs(fixture("ts-188.ts"), 20, 6 * 90_000);
+  const change = parts.length * 0.3 - (parts.length * 0.3) % 188;
+  const bytes = concatBytes([parts.subarray(0, change), withStreams(parts.subarray(change), (pid) => pid + 0x100)]);
+  const source = new MemorySource(bytes);
+  const presentation = await openTs(source);
+  assertEquals(breaksMs(presentation), [36_000]);
+  const [first] = presentation.hls.segments.filter(({ discontinuity }) => discontinuity);
+  assertEquals(mapsOf(await gather(presentation.hls.readSegment(first!.index, source, never))), ["200:27 201:15"]);
+});
 
 test("openTransportStream() takes up sound in HLS that begins later", async () => {
   const parts = repeatTs(fixture("ts-188.ts"), 4, 6 * 90_000);

@@ -4,7 +4,7 @@ import { PAT_PID } from "../../../bytes/ts/codes.ts";
 import { PACKET_BYTES, pidOf, startsUnit, unusable } from "../../../bytes/ts/packet.ts";
 import { type PacketFormat, readPackets } from "../../../bytes/ts/packet-source.ts";
 import { AccessPointFinder, type PointRule } from "../../../bytes/ts/random-access.ts";
-import { ProgramFollower } from "./follow.ts";
+import { hasSameTracks, ProgramFollower } from "./follow.ts";
 import type { ChosenProgram } from "./programs.ts";
 
 /** Packets read at a time (about 128 KiB). */
@@ -41,12 +41,21 @@ export class MainFinder {
     return this.#follower.program;
   }
 
-  /** Packets of other PIDs than the main stream's may be tables. */
-  pushOther(bytes: Uint8Array, at: number): void {
-    const { main } = this.program;
-    if (!this.#follower.push(bytes, at)) return;
-    const now = this.program.main;
-    if (now.id !== main.id || now.codec !== main.codec) this.#finder = this.#finderOf(this.program);
+  /** A map of the program was pushed. */
+  get hasSeenMap(): boolean {
+    return this.#follower.hasSeenMap;
+  }
+
+  /**
+   * Packets of other PIDs than the main stream's may be tables. True if the program has other tracks from here on; the first
+   * map that is pushed only shows what was there before.
+   */
+  pushOther(bytes: Uint8Array, at: number): boolean {
+    const { program: before, hasSeenMap } = this;
+    if (!this.#follower.push(bytes, at)) return false;
+    const { id, codec } = this.program.main;
+    if (id !== before.main.id || codec !== before.main.codec) this.#finder = this.#finderOf(this.program);
+    return hasSeenMap && !hasSameTracks(before, this.program);
   }
 
   /** As `AccessPointFinder.push`, for a packet of the main stream. */

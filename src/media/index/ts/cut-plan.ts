@@ -10,11 +10,12 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MAX_SEGMENTS, planCuts } from "../../hls/plan.ts";
 import { stepBetween } from "../../../bytes/ts/stamps.ts";
+import { ChangeSearch } from "./change-search.ts";
 import { BreakSearch, SAMPLE_PACKETS, type Section, sectionsOf, usualRate } from "./clock-sections.ts";
 import type { PacketFormat } from "../../../bytes/ts/packet-source.ts";
 import type { PointRule } from "../../../bytes/ts/random-access.ts";
 import type { ChosenProgram } from "./programs.ts";
-import { type ClockBreak, type Mark, type Scan, TimeScanner } from "./time-scan.ts";
+import { type ClockBreak, follows, type Mark, type Scan, TimeScanner } from "./time-scan.ts";
 
 /** A segment. */
 export interface PlannedCut {
@@ -84,7 +85,10 @@ function exactCuts(points: readonly Mark[], last90k: number, target90k: number):
 function exactPlan(format: PacketFormat, whole: Scan, rule: PointRule, target90k: number): CutPlan {
   const startPts90k = whole.first?.pts90k ?? null;
   const points = whole.points.flatMap(({ packet, pts90k }) => pts90k === null ? [] : [{ packet, pts90k }]);
-  const ends = [...whole.breaks.map(({ before }) => before), ...(whole.last === null ? [] : [whole.last])];
+  // Where the clock goes on, what comes before the first random access point of the new tracks belongs to the old ones.
+  const endOf = ({ before, after, isOther }: ClockBreak) =>
+    isOther && follows(before, after) ? points.find(({ packet }) => packet >= after.packet) ?? after : before;
+  const ends = [...whole.breaks.map(endOf), ...(whole.last === null ? [] : [whole.last])];
   const sections: SectionCuts[] = [];
   for (const [i, { start, end }] of sectionsOf(format.packetCount, [], whole.breaks).entries()) {
     const own = points.filter(({ packet }) => packet >= start && packet < end);
@@ -136,15 +140,21 @@ function spreadEvenly(map: { packets: number[]; times: number[] }, count: number
   return starts;
 }
 
-/** The last time in the file; null if its last MiB has none. */
-async function lastTime(scanner: TimeScanner): Promise<Mark | null> {
+/** The end of a file. */
+interface Tail {
+  /** The last time; null if the last MiB has none. */
+  readonly last: Mark | null;
+  readonly program: ChosenProgram | null;
+}
+
+async function readTail(scanner: TimeScanner): Promise<Tail> {
   let end = scanner.format.packetCount;
   for (let step = 0; step < TAIL_STEPS && end > 0; step++, end -= SAMPLE_PACKETS) {
     const from = Math.max(0, end - SAMPLE_PACKETS);
-    const { last } = await scanner.scan(from, end - from, "any");
-    if (last !== null) return last;
+    const { last, program } = await scanner.scan(from, end - from, "any");
+    if (last !== null) return { last, program };
   }
-  return null;
+  return { last: null, program: null };
 }
 
 /** Whether the clock runs from `a` to `b` at about the rate of the beginning. */
@@ -177,6 +187,9 @@ function hasLongUnits({ first, last, units }: Scan): boolean {
   return first !== null && last !== null && stepBetween(first.pts90k, last.pts90k) > (units - 1) * LONG_UNIT_90K;
 }
 
+/** Whether both may be the same place. */
+const isNear = (a: ClockBreak, b: ClockBreak) => Math.abs(a.after.packet - b.after.packet) <= SAMPLE_PACKETS;
+
 function spacingOf({ points, last }: Scan): number {
   const ends = [...points, last].flatMap((point) => point?.pts90k == null ? [] : [point.pts90k]);
   let spacing90k = 0;
@@ -203,7 +216,7 @@ export async function planTransportCuts(
   const headPackets = Math.min(format.packetCount, Math.floor(HEAD_BYTES / format.strideBytes));
   const target90k = targetMs * 90;
   // Requested together with the beginning: one round trip instead of two.
-  const tail = whole ? Promise.resolve(null) : lastTime(scanner);
+  const tail = whole ? Promise.resolve({ last: null, program: null }) : readTail(scanner);
   // The `await` below throws this later; the handler only avoids "unhandled rejection".
   tail.catch(() => {});
   const enough = ({ first, last, points }: Scan) =>
@@ -218,11 +231,20 @@ export async function planTransportCuts(
   if (rule === "start" && hasLongUnits(head)) await retry("within");
   if (head.points.length === 0) await retry("any");
   if (whole) return exactPlan(format, head, rule, target90k);
-  const marks = await sampleTimes(scanner, head, await tail);
+  const { last, program: lastProgram } = await tail;
+  const marks = await sampleTimes(scanner, head, last);
   const rate = usualRate(marks, format.strideBytes);
   const search = new BreakSearch(scanner, rate);
   const breaks: ClockBreak[] = [];
   for (const [i, b] of marks.slice(1).entries()) breaks.push(...await search.between(marks[i]!, b));
+  if (lastProgram !== null) {
+    const changes = await new ChangeSearch(scanner).between(
+      { packet: 0, program },
+      { packet: last!.packet, program: lastProgram },
+    );
+    breaks.push(...changes.filter((change) => !breaks.some((known) => isNear(known, change))));
+    breaks.sort((a, b) => a.after.packet - b.after.packet);
+  }
   const length = Math.max(target90k, spacingOf(head) * GROUP_FACTOR);
   let left = MAX_SEGMENTS;
   const sections = sectionsOf(format.packetCount, marks, breaks).map((section): SectionCuts => {

@@ -13,6 +13,14 @@ function namesSame(a: ProgramMap, b: ProgramMap): boolean {
     a.streams.every(({ pid, streamType }, i) => pid === b.streams[i]!.pid && streamType === b.streams[i]!.streamType);
 }
 
+/** Whether segments of both hold the same streams in the same codecs. */
+export function hasSameTracks(a: ChosenProgram, b: ChosenProgram): boolean {
+  const played = ({ tracks }: ChosenProgram) => tracks.filter(({ kind }) => kind === "video" || kind === "audio");
+  const others = played(b);
+  return played(a).length === others.length &&
+    played(a).every(({ id, codec }) => others.some((track) => track.id === id && track.codec === codec));
+}
+
 /** The program as the tables pushed so far describe it. */
 export class ProgramFollower {
   #program: ChosenProgram;

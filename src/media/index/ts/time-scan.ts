@@ -25,12 +25,14 @@ interface SoundPlace {
   readonly total90k: number;
 }
 
-/** Where the clock breaks. */
+/** Where the clock breaks, or the program has other tracks from then on. */
 export interface ClockBreak {
   /** The latest time before it. */
   readonly before: Mark;
   /** The first PES after it. */
   readonly after: Mark;
+  /** The tracks are others. */
+  readonly isOther?: boolean;
 }
 
 /** What was found in a stretch. */
@@ -42,6 +44,8 @@ export interface Scan {
   /** The latest time after the last break. */
   readonly last: Mark | null;
   readonly breaks: readonly ClockBreak[];
+  /** The program at the end; null if no map of it came. */
+  readonly program: ChosenProgram | null;
 }
 
 /** Packets read at a time, about 128 KiB: enough for a search, and a slow swarm delivers it in a few seconds. */
@@ -53,7 +57,8 @@ const MAX_AHEAD_90K = 900_000;
 /** Most breaks reported for one stretch; a file with more is damaged throughout. */
 const MAX_BREAKS = 256;
 
-const follows = (a: Mark, b: Mark): boolean => {
+/** Whether the clock goes on from `a` to `b`. */
+export const follows = (a: Mark, b: Mark): boolean => {
   const step = stepBetween(a.pts90k, b.pts90k);
   if (step >= -MAX_BACK_90K && step <= MAX_AHEAD_90K) return true;
   // Where the sound runs on as long, pictures are missing, and the clock is whole.
@@ -83,21 +88,36 @@ export class BreakFinder {
   readonly breaks: ClockBreak[] = [];
   #latest: Mark | null = null;
   #odd: Mark | null = null;
+  #isOther = false;
 
   /** The latest time after the last break. */
   get latest(): Mark | null {
     return this.#latest;
   }
 
+  /** The tracks are others from the next PES on. */
+  change(): void {
+    this.#isOther = this.#latest !== null;
+  }
+
+  #add(found: ClockBreak): void {
+    if (this.breaks.length < MAX_BREAKS) this.breaks.push(found);
+  }
+
   /** Takes the next PES. */
   push(mark: Mark): void {
     const latest = this.#latest;
     if (latest === null) this.#latest = mark;
-    else if (follows(latest, mark)) {
+    else if (this.#isOther) {
+      this.#add({ before: latest, after: mark, isOther: true });
+      this.#latest = mark;
+      this.#odd = null;
+      this.#isOther = false;
+    } else if (follows(latest, mark)) {
       this.#odd = null;
       if (stepBetween(latest.pts90k, mark.pts90k) > 0) this.#latest = mark;
     } else if (this.#odd !== null && follows(this.#odd, mark)) {
-      if (this.breaks.length < MAX_BREAKS) this.breaks.push({ before: latest, after: this.#odd });
+      this.#add({ before: latest, after: this.#odd });
       this.#latest = stepBetween(this.#odd.pts90k, mark.pts90k) > 0 ? mark : this.#odd;
       this.#odd = null;
     } else this.#odd = mark;
@@ -135,6 +155,10 @@ export class TimeScanner {
     const points: AccessPoint[] = [];
     let first: Mark | null = null;
     let units = 0;
+    const found = () => ({
+      ...{ points, units, first, last: clock.latest, breaks: clock.breaks },
+      program: finder.hasSeenMap ? finder.program : null,
+    });
     const start = Math.max(0, from);
     const end = Math.min(start + count, format.packetCount);
     for (let at = start; at < end; at += STEP_PACKETS) {
@@ -143,7 +167,7 @@ export class TimeScanner {
         const { main, tracks } = finder.program;
         const pid = pidOf(bytes, i);
         if (pid !== main.id) {
-          finder.pushOther(bytes, i);
+          if (finder.pushOther(bytes, i)) clock.change();
           if (!startsUnit(bytes, i) || unusable(bytes, i) || tracks.find(({ kind }) => kind === "audio")?.id !== pid) {
             continue;
           }
@@ -162,8 +186,8 @@ export class TimeScanner {
         units++;
         clock.push({ packet, pts90k, sound: sound.place });
       }
-      if (enough({ points, units, first, last: clock.latest, breaks: clock.breaks })) break;
+      if (enough(found())) break;
     }
-    return { points, units, first, last: clock.latest, breaks: clock.breaks };
+    return found();
   }
 }
