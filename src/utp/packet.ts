@@ -6,7 +6,7 @@ export const PACKET = { data: 0, fin: 1, state: 2, reset: 3, syn: 4 } as const;
 /** Bytes of a header without extensions. */
 export const HEADER_BYTES = 20;
 
-/** Longest selective acknowledgement, bytes: one bit for each packet of the receiver's window. */
+/** Longest selective acknowledgement that is sent or read, bytes: one bit for each packet of the receiver's window. */
 export const MAX_SACK_BYTES = 64;
 
 const VERSION = 1;
@@ -70,9 +70,9 @@ export function decodePacket(bytes: Uint8Array): UtpPacket | null {
     const next = bytes[at]!;
     const length = bytes[at + 1]!;
     if (at + 2 + length > bytes.length) return null;
-    if (extension === SELECTIVE_ACK) {
-      if (length === 0 || length > MAX_SACK_BYTES || length % 4 !== 0) return null;
-      selectiveAck = bytes.subarray(at + 2, at + 2 + length);
+    // BEP 29 asks for a multiple of four bytes. libtorrent sends as many as it needs.
+    if (extension === SELECTIVE_ACK && length > 0) {
+      selectiveAck = bytes.subarray(at + 2, at + 2 + Math.min(length, MAX_SACK_BYTES));
     }
     extension = next;
     at += 2 + length;
