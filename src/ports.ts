@@ -83,6 +83,8 @@ export interface TcpPort {
 /** A bound UDP socket. */
 export interface UdpSocket {
   readonly address: SocketAddress;
+  /** What the kernel keeps of unread datagrams, bytes, its own overhead included; undefined when that is not known. */
+  readonly receiveBufferBytes?: number | undefined;
   /** Called for each datagram; `data` is the receiver's to keep. */
   onMessage(handler: (data: Uint8Array, from: SocketAddress) => void): void;
   /**

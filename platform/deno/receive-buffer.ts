@@ -18,6 +18,7 @@ const ADDRESS_BYTES = 28;
 
 const SYMBOLS = {
   setsockopt: { parameters: ["i32", "i32", "i32", "buffer", "u32"], result: "i32" },
+  getsockopt: { parameters: ["i32", "i32", "i32", "buffer", "buffer"], result: "i32" },
   recvfrom: { parameters: ["i32", "buffer", "usize", "i32", "buffer", "buffer"], result: "isize" },
 } as const;
 
@@ -43,16 +44,19 @@ export function openFastReceiver(port: number, bytes: number): FastReceiver | nu
 
 /** Takes what waits at the socket `descriptor`. */
 function receiverOf(descriptor: number): FastReceiver {
-  const { recvfrom } = libc!.symbols;
+  const { getsockopt, recvfrom } = libc!.symbols;
+  const granted = new Int32Array(1);
+  getsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, granted, new Uint32Array([granted.byteLength]));
   const data = new Uint8Array(DATAGRAM_BYTES);
   const address = new Uint8Array(ADDRESS_BYTES);
   const addressLength = new Uint32Array(1);
-  return () => {
+  const next = () => {
     addressLength[0] = ADDRESS_BYTES;
     const length = Number(recvfrom(descriptor, data, BigInt(data.length), MSG_DONTWAIT, address, addressLength));
     const from = length < 0 ? null : addressOf(address);
     return from && { data: data.slice(0, length), from };
   };
+  return { bufferBytes: granted[0]!, next };
 }
 
 function addressOf(bytes: Uint8Array): { host: string; port: number } | null {

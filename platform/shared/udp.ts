@@ -17,8 +17,13 @@ const BATCH = 64;
 /** Datagrams that wait to be sent, for each socket: what comes on top is lost, as in a full buffer of the kernel. About 1.5 MB. */
 const MAX_WAITING = 1024;
 
-/** Takes the next datagram that waits at a socket, which must be open; null when there is none. */
-export type FastReceiver = () => { readonly data: Uint8Array; readonly from: SocketAddress } | null;
+/** Takes datagrams from a socket. */
+export interface FastReceiver {
+  /** What the kernel keeps for the socket, bytes. */
+  readonly bufferBytes: number;
+  /** The next datagram that waits at the socket, which must be open; null when there is none. */
+  next(): { readonly data: Uint8Array; readonly from: SocketAddress } | null;
+}
 
 /**
  * Asks the kernel to keep `bytes` for the UDP sockets of this process that are bound to `port`. Returns what takes datagrams
@@ -26,12 +31,12 @@ export type FastReceiver = () => { readonly data: Uint8Array; readonly from: Soc
  */
 export type OpenFastReceiver = (port: number, bytes: number) => FastReceiver | null;
 
-/** UDP of this machine. `fast` is for a runtime that asks for no larger receive buffers, and that delivers slowly. */
-export function createUdpPort(fast: OpenFastReceiver = () => null): UdpPort {
+/** UDP of this machine. `fast` is for a runtime that only pretends to enlarge receive buffers, and that delivers slowly. */
+export function createUdpPort(fast: OpenFastReceiver | null = null): UdpPort {
   return { bind: (options) => bind(options, fast) };
 }
 
-function bind(options: UdpBindOptions, fast: OpenFastReceiver): Promise<UdpSocket> {
+function bind(options: UdpBindOptions, fast: OpenFastReceiver | null): Promise<UdpSocket> {
   return new Promise((resolve, reject) => {
     const host = options.host ?? "0.0.0.0";
     const at = { host, port: options.port ?? 0 };
@@ -52,19 +57,27 @@ function bind(options: UdpBindOptions, fast: OpenFastReceiver): Promise<UdpSocke
       socket.off("error", fail);
       // ICMP errors arrive here; UDP guarantees no delivery, so they are ignored.
       socket.on("error", () => {});
-      resolve(wrap(socket, more));
+      resolve(wrap(socket, more, more?.bufferBytes ?? (fast === null ? receiveBufferOf(socket) : undefined)));
     });
   });
 }
 
 /** Asks for a larger receive buffer. The kernel may grant less, and a runtime that cannot ask keeps the default. */
-function enlarge(socket: dgram.Socket, bytes: number, fast: OpenFastReceiver): FastReceiver | null {
+function enlarge(socket: dgram.Socket, bytes: number, fast: OpenFastReceiver | null): FastReceiver | null {
   try {
     socket.setRecvBufferSize(bytes);
-    return fast(socket.address().port, bytes);
+    return fast?.(socket.address().port, bytes) ?? null;
   } catch {
     // A small buffer loses datagrams under load, but is no reason not to listen.
     return null;
+  }
+}
+
+function receiveBufferOf(socket: dgram.Socket): number | undefined {
+  try {
+    return socket.getRecvBufferSize();
+  } catch {
+    return undefined;
   }
 }
 
@@ -75,7 +88,7 @@ function joinGroup(socket: dgram.Socket, group: string, at: string | undefined):
   if (at !== undefined) socket.setMulticastInterface(at);
 }
 
-function wrap(socket: dgram.Socket, more: FastReceiver | null): UdpSocket {
+function wrap(socket: dgram.Socket, more: FastReceiver | null, receiveBufferBytes: number | undefined): UdpSocket {
   const { address, port } = socket.address();
   let closed = false;
   const handlers: ((data: Uint8Array, from: SocketAddress) => void)[] = [];
@@ -108,13 +121,14 @@ function wrap(socket: dgram.Socket, more: FastReceiver | null): UdpSocket {
     deliver(new Uint8Array(data), { host: from.address, port: from.port });
     // Not after close(): the descriptor may belong to another file by then.
     for (let i = 0; more !== null && i < BATCH && !closed; i++) {
-      const next = more();
+      const next = more.next();
       if (next === null) break;
       deliver(next.data, next.from);
     }
   });
   return {
     address: { host: address, port },
+    receiveBufferBytes,
     onMessage: (handler) => void handlers.push(handler),
     send: (data, to) =>
       new Promise((resolve) => {

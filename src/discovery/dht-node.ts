@@ -15,7 +15,7 @@ import { TablePlaces } from "./dht-guard.ts";
 import { DhtSocket } from "./dht-socket.ts";
 import { loadTable, saveTable } from "./dht-table-file.ts";
 import { Surroundings } from "./nearness.ts";
-import { shareSocket } from "./shared-socket.ts";
+import { PEER_RECEIVE_BUFFER_BYTES, shareSocket } from "./shared-socket.ts";
 
 /** BEP 44: the bencoded value of an item takes at most 1000 bytes. */
 const MAX_ITEM_BYTES = 1_000;
@@ -143,9 +143,10 @@ export class DhtNode {
   /** Binds, restores the table and starts to bootstrap. Rejects when no UDP socket is available. */
   static async open(ports: DhtPorts, options: DhtNodeOptions): Promise<DhtNode> {
     const host = options.host ?? "0.0.0.0";
-    const socket = await ports.udp.bind({ host, port: options.port ?? 0 }).catch((error) => {
+    const wanted = { host, receiveBufferBytes: PEER_RECEIVE_BUFFER_BYTES };
+    const socket = await ports.udp.bind({ ...wanted, port: options.port ?? 0 }).catch((error) => {
       if (!hasCode(error, "conflict")) throw error;
-      return ports.udp.bind({ host, port: 0 });
+      return ports.udp.bind(wanted);
     });
     const table = options.statePath === null ? null : await loadTable(ports.files, options.statePath).catch((error) => {
       ports.log.log("warn", "cannot read the DHT node table", { error });

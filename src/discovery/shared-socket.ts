@@ -4,6 +4,12 @@ import type { SocketAddress, UdpSocket } from "../ports.ts";
 /** First byte of every DHT message: a bencoded dictionary (BEP 5). */
 const DICTIONARY = 0x64;
 
+/**
+ * What the kernel is asked to keep for this port, bytes. With Linux's 208 KiB, one download of 8 MB over uTP on loopback had
+ * 167 to 453 of its 5,800 packets sent again; with this, one.
+ */
+export const PEER_RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024;
+
 /** A bound socket in two parts. */
 export interface SharedSocket {
   /** Receives what looks like messages of the DHT. Closing it closes both. */
@@ -18,6 +24,7 @@ export function shareSocket(socket: UdpSocket): SharedSocket {
     let isClosed = false;
     return {
       address: socket.address,
+      receiveBufferBytes: socket.receiveBufferBytes,
       onMessage: (handler: (data: Uint8Array, from: SocketAddress) => void) => {
         socket.onMessage((data, from) => {
           if (!isClosed && isOurs(data[0])) handler(data, from);

@@ -66,6 +66,7 @@ test("UdpPort.bind() lets the kernel keep more unread datagrams than usual when 
   }));
   // Linux grants twice what may be asked for, net.core.rmem_max; that is the usual size, or more.
   assert(largerBytes! > usualBytes!, `${largerBytes} bytes instead of ${usualBytes}`);
+  assertEquals([usual.receiveBufferBytes ?? usualBytes, larger.receiveBufferBytes], [usualBytes, largerBytes]);
   usual.close();
   larger.close();
 });
