@@ -103,6 +103,7 @@ const OPTIONS = {
   dht: option("no-dht", value.negated, true, "Do not use the DHT"),
   lsd: option("no-lsd", value.negated, true, "Do not look for peers in the local network"),
   pex: option("no-pex", value.negated, true, "Do not exchange addresses with peers"),
+  utp: option("no-utp", value.negated, true, "Connect to peers of torrents by TCP alone, not over UDP (uTP)"),
   portMapping: option("no-port-mapping", value.negated, true, "Do not ask the router to let peers in"),
   startTimeoutMs: option("start-timeout", value.duration, 60_000, "Deadline for the start of a stream"),
   liveWindowMs: option(

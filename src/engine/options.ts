@@ -41,6 +41,8 @@ export interface EngineOptions {
   readonly lsd?: boolean;
   /** Peer exchange (BEP 11). Default true. */
   readonly pex?: boolean;
+  /** Whether peers of torrents are dialled, and may dial us, over UDP (uTP, BEP 29), too. Default true. */
+  readonly utp?: boolean;
   /** Whether routers are asked to pass the peer port on, unless it listens on loopback. Default true. */
   readonly portMapping?: boolean;
   /** Time after which a stream that has not started fails, ms. Default 60 000. */

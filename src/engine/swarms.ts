@@ -77,6 +77,7 @@ export async function openSwarms(
     downloadLimitBytesPerSecond: options.downloadLimitBytesPerSecond ?? 0,
     uploadLimitBytesPerSecond: options.uploadLimitBytesPerSecond ?? 0,
     pex: options.pex ?? true,
+    utp: options.utp ?? true,
     ...(options.swarmLingerMs === undefined ? {} : { lingerMs: options.swarmLingerMs }),
     left: (swarm) => totals.torrents.left(swarm),
   });

@@ -7,6 +7,7 @@ import { hostKey } from "./address.ts";
 import type { SwarmContext } from "./context.ts";
 import type { LeasedSwarms } from "./leases.ts";
 import { displacedBy, type Holder } from "./places.ts";
+import type { Transport } from "./transports.ts";
 
 /** Incoming connections whose torrent is not known yet: over all hosts, and per host. */
 const MAX_PENDING = 64;
@@ -43,10 +44,11 @@ export class Acceptor {
   }
 
   /** Takes an incoming connection; a refused one is dropped at once. */
-  take(connection: TcpConnection): void {
+  take(connection: TcpConnection, transport: Transport): void {
     const from = hostKey(connection.remote.host);
     const { bans, encryption, ports: { clock }, reachability } = this.#context;
-    reachability.incoming(from);
+    // A datagram that gets in says nothing about the TCP port.
+    if (transport === "tcp") reachability.incoming(from);
     if (!this.#rates.take(from)) return connection.abort();
     let sameHost = 0;
     for (const { host } of this.#pending) if (host === from) sameHost++;

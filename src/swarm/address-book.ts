@@ -2,6 +2,7 @@
 import type { PeerOrigin } from "../discovery/types.ts";
 import type { SocketAddress } from "../ports.ts";
 import { addressKey, hostKey } from "./address.ts";
+import type { Transport } from "./transports.ts";
 
 /** Addresses kept for a swarm. Trackers and PEX of the largest swarms fill it; then the least promising give way. */
 export const MAX_ADDRESSES = 2000;
@@ -65,6 +66,8 @@ export interface KnownAddress {
   retryAtMs: number;
   /** How often it was tried again soon after it had left. */
   returns: number;
+  /** The way that led to it last. */
+  transport: Transport;
   /** It hung up during our handshake: begin in the other way (encrypted or plain) next time. */
   flipEncryption: boolean;
   /** It could not take data in the same packet as our handshake: wait for its own handshake next time. */
@@ -115,6 +118,7 @@ export class AddressBook {
       returns: 0,
       flipEncryption: false,
       patient: false,
+      transport: "tcp",
       seed: false,
       hasWorked: false,
     });

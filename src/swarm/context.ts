@@ -44,8 +44,9 @@ export interface SwarmContext {
   readonly uploadBucket: TokenBucket;
   readonly buffers: BufferSource;
   readonly createScheduler: SchedulerFactory;
-  /** Connections over UDP, to peers that only a common neighbour can bring together with us. */
+  /** Connections over UDP: to peers of torrents with `usesUtp`, and to those that only a common neighbour can bring together with us. */
   readonly utp: UtpEndpoint;
+  readonly usesUtp: boolean;
   readonly connectPeer: (connection: TcpConnection, options: ConnectPeerOptions) => PeerLink;
   /** An exception of ours outside a timer: ends the swarm whose context this is, with a reason. */
   failed(error: unknown): void;

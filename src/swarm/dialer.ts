@@ -1,10 +1,11 @@
 /** Opens connections to the addresses of one swarm, best first, as many at once as the slots allow. */
 import { deadline } from "../bytes/deadline.ts";
-import type { Clock, TcpConnection, TcpPort, Timer } from "../ports.ts";
+import type { Clock, TcpConnection, Timer } from "../ports.ts";
 import type { AddressBook, KnownAddress } from "./address-book.ts";
 import type { DialSlots } from "./dial-slots.ts";
+import type { Transports } from "./transports.ts";
 
-/** Time limit for opening a TCP connection, ms: two lost SYNs still fit. */
+/** Time limit for opening a connection, ms: two lost SYNs still fit. */
 const CONNECT_TIMEOUT_MS = 6_000;
 
 /** Shortest time between two checks of addresses that back off, ms. */
@@ -32,7 +33,7 @@ export interface DialingSwarm {
   room(): number;
   /** Whether no address of this host may be dialled now. */
   skips(host: string): boolean;
-  /** A connection is open, `rttMs` after the dial began. It must be `open`ed in the same turn. */
+  /** A connection is open, which took `rttMs`. It must be `open`ed in the same turn. */
   connected(entry: KnownAddress, connection: TcpConnection, rttMs: number): void;
   /** Taking a connection failed by a fault of ours. */
   failed(error: unknown): void;
@@ -41,7 +42,7 @@ export interface DialingSwarm {
 /** The dialer of one swarm. */
 export class Dialer {
   readonly #swarm: DialingSwarm;
-  readonly #tcp: Pick<TcpPort, "connect">;
+  readonly #transports: Pick<Transports, "connect">;
   readonly #slots: DialSlots;
   readonly #ending = new AbortController();
   #dialing = 0;
@@ -49,9 +50,9 @@ export class Dialer {
   #closed = false;
   readonly #onSlot = () => this.pump();
 
-  constructor(swarm: DialingSwarm, tcp: Pick<TcpPort, "connect">, slots: DialSlots) {
+  constructor(swarm: DialingSwarm, transports: Pick<Transports, "connect">, slots: DialSlots) {
     this.#swarm = swarm;
-    this.#tcp = tcp;
+    this.#transports = transports;
     this.#slots = slots;
   }
 
@@ -79,7 +80,6 @@ export class Dialer {
   async #dial(entry: KnownAddress): Promise<void> {
     const { clock, book, dialTimes: { connectTimeoutMs = CONNECT_TIMEOUT_MS, doubtfulAfterMs } = {} } = this.#swarm;
     entry.state = "dialing";
-    const startedMs = clock.monotonic();
     const limit = deadline(clock, connectTimeoutMs, this.#ending.signal);
     let counts = true;
     const doubt = () => {
@@ -90,10 +90,10 @@ export class Dialer {
       ? null
       : clock.setTimeout(() => (doubt(), this.pump()), doubtfulAfterMs);
     try {
-      const connection = await this.#tcp.connect(entry.address, { signal: limit.signal }).catch(() => null);
-      if (connection === null) book.failed(entry, clock.monotonic());
-      else if (this.#closed) return connection.abort();
-      else this.#swarm.connected(entry, connection, clock.monotonic() - startedMs);
+      const dialled = await this.#transports.connect(entry, limit.signal).catch(() => null);
+      if (dialled === null) book.failed(entry, clock.monotonic());
+      else if (this.#closed) return dialled.connection.abort();
+      else this.#swarm.connected(entry, dialled.connection, dialled.rttMs);
     } finally {
       limit.cancel();
       timer?.cancel();

@@ -2,6 +2,7 @@
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { Surroundings } from "../discovery/nearness.ts";
 import { refuseAll } from "../discovery/redirects.ts";
+import { PEER_RECEIVE_BUFFER_BYTES } from "../discovery/shared-socket.ts";
 import type { Discovery } from "../discovery/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import { faultFields, guardedClock } from "../bytes/guarded-clock.ts";
@@ -73,6 +74,8 @@ export interface SwarmManagerOptions {
   readonly encryption?: EncryptionMode;
   /** Peer exchange. Default true. */
   readonly pex?: boolean;
+  /** Peers of torrents connect over UDP (uTP), too. Default true. */
+  readonly utp?: boolean;
   /** A torrent's swarm is closing: it is no longer in `list` and its figures are final. */
   readonly left?: (swarm: Swarm) => void;
 }
@@ -131,6 +134,7 @@ export class TorrentSwarmManager implements SwarmManager {
       buffers: options.cache.buffers ?? { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
       createScheduler: (shape, sources, forgetPiece) => new Scheduler(shape, sources, forgetPiece),
       utp: new UtpEndpoint({ clock, random: Math.random, open: () => this.#openUdp() }),
+      usesUtp: options.utp ?? true,
       connectPeer,
       failed: (error) => this.#ports.log.log("error", "a fault of the engine", faultFields(error)),
       listenPort: () => this.#listener === null ? null : this.#externalPort ?? this.#listener.address.port,
@@ -166,12 +170,14 @@ export class TorrentSwarmManager implements SwarmManager {
       return;
     }
     // Others may dial this port by uTP first: refused at once, they try TCP at once. Without UDP they wait some seconds.
-    await this.context.utp.bind().catch(() => null);
+    const { utp, usesUtp } = this.context;
+    if (usesUtp) utp.listen((connection) => this.#acceptor.take(connection, "utp"));
+    await utp.bind().catch(() => null);
   }
 
   #listenAt(port: number): Promise<TcpListener> {
     const at = { host: this.#options.peerHost ?? "0.0.0.0", port };
-    return this.#ports.tcp.listen(at, (connection) => this.#acceptor.take(connection));
+    return this.#ports.tcp.listen(at, (connection) => this.#acceptor.take(connection, "tcp"));
   }
 
   /** At the number of the DHT's UDP port if that is free: others dial the port that we announce over UDP as well. */
@@ -190,8 +196,8 @@ export class TorrentSwarmManager implements SwarmManager {
     const shared = this.context.discovery?.peerDatagrams ?? null;
     if (shared !== null) return shared;
     const { udp } = this.#ports;
-    const host = this.#options.peerHost ?? "0.0.0.0";
-    return await udp.bind({ host, port: this.#listener?.address.port ?? 0 }).catch(() => udp.bind({ host }));
+    const wanted = { host: this.#options.peerHost ?? "0.0.0.0", receiveBufferBytes: PEER_RECEIVE_BUFFER_BYTES };
+    return await udp.bind({ ...wanted, port: this.#listener?.address.port ?? 0 }).catch(() => udp.bind(wanted));
   }
 
   acquire(target: SwarmTarget): Lease<TorrentSwarm> {

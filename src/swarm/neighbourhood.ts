@@ -16,6 +16,7 @@ import { redundantOf } from "./link-ends.ts";
 import type { Neighbour, NeighbourSwarm } from "./neighbour.ts";
 import { PexRounds } from "./pex-rounds.ts";
 import { RateMeter } from "./rate-meter.ts";
+import { type Connects, Transports } from "./transports.ts";
 
 /** How often neighbours are examined, ms. */
 const ROUND_MS = 1_000;
@@ -42,15 +43,15 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
   #isCongested = false;
   readonly #comeback: Comeback;
 
-  /** `pexFirstMs`: age at which a neighbour first hears of others. */
-  constructor(context: SwarmContext, infohash: Uint8Array, pexFirstMs: number) {
+  /** `pexFirstMs`: age at which a neighbour first hears of others; `utp`: opens connections besides TCP. */
+  constructor(context: SwarmContext, infohash: Uint8Array, pexFirstMs: number, utp: Connects | null) {
     this.context = context;
     this.clock = context.ports.clock;
     this.rule = new SwarmDialRule(context.dialRule);
     this.downloadRate = new RateMeter(this.now());
     this.uploadRate = new RateMeter(this.now());
     this.#infohash = infohash;
-    this.#dialer = new Dialer(this, context.ports.tcp, context.slots);
+    this.#dialer = new Dialer(this, new Transports(this.clock, context.ports.tcp, utp), context.slots);
     this.#pex = new PexRounds(pexFirstMs);
     this.#comeback = new Comeback(this);
     this.#timer = this.clock.setTimeout(() => this.#everyRound(), ROUND_MS);
@@ -331,6 +332,8 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     else if (this.context.encryption !== "off" && !entry.flipEncryption) this.book.flip(entry, nowMs);
     else {
       entry.flipEncryption = false;
+      // It takes connections and hangs up, by either handshake: perhaps it is served the other way only.
+      entry.transport = entry.transport === "tcp" ? "utp" : "tcp";
       this.book.failed(entry, nowMs);
     }
   }

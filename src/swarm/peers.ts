@@ -30,7 +30,7 @@ export class Peers extends Neighbourhood<PeerSession> implements PeerSwarm, Roun
   #isWanted = true;
 
   constructor(context: SwarmContext, torrent: Torrent) {
-    super(context, torrent.infohash, PEX_FIRST_MS);
+    super(context, torrent.infohash, PEX_FIRST_MS, context.usesUtp ? context.utp : null);
     this.torrent = torrent;
     this.uploadBucket = context.uploadBucket;
     this.#rounds = new PeerRounds(this, context.uploadSlots, this.now());

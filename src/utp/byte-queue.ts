@@ -6,6 +6,12 @@ export class ByteQueue {
   #offset = 0;
   /** Bytes in the queue. */
   bytes = 0;
+  #apart: number;
+
+  /** `apart`: so many of the first chunks share no packet with the next one. */
+  constructor(apart = 0) {
+    this.#apart = apart;
+  }
 
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return;
@@ -15,7 +21,8 @@ export class ByteQueue {
 
   /** A copy of the next `limit` bytes at most, taken from the queue. */
   take(limit: number): Uint8Array {
-    const taken = new Uint8Array(Math.min(limit, this.bytes));
+    const most = this.#apart > 0 && this.bytes > 0 ? this.#chunks[this.#head]!.length - this.#offset : this.bytes;
+    const taken = new Uint8Array(Math.min(limit, most));
     for (let at = 0; at < taken.length;) {
       const chunk = this.#chunks[this.#head]!;
       const part = chunk.subarray(this.#offset, this.#offset + taken.length - at);
@@ -34,6 +41,7 @@ export class ByteQueue {
   }
 
   #drop(): void {
+    this.#apart--;
     this.#offset = 0;
     this.#head++;
     // Shifting the array at each chunk would cost time in proportion to its length.

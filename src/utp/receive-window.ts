@@ -12,6 +12,7 @@ const LIMIT_PACKETS = 8 * MAX_SACK_BYTES;
 /** The receiver's half of one connection. */
 export class ReceiveWindow {
   #lastInOrder: number;
+  readonly #limitBytes: number;
   readonly #early = new Map<number, { type: number; payload: Uint8Array }>();
   #earlyBytes = 0;
   readonly #ready: Uint8Array[] = [];
@@ -19,9 +20,10 @@ export class ReceiveWindow {
   /** The other end has finished, and everything before that has arrived. */
   isFinished = false;
 
-  /** `lastInOrder`: number of the packet before the first that is expected. */
-  constructor(lastInOrder: number) {
+  /** `lastInOrder`: number of the packet before the first that is expected; `limitBytes`: at most 512 KiB, the default. */
+  constructor(lastInOrder: number, limitBytes = LIMIT_BYTES) {
     this.#lastInOrder = lastInOrder;
+    this.#limitBytes = Math.min(LIMIT_BYTES, limitBytes);
   }
 
   /** The last packet that arrived with all before it. */
@@ -31,7 +33,7 @@ export class ReceiveWindow {
 
   /** Bytes that may still come. */
   get roomBytes(): number {
-    return Math.max(0, LIMIT_BYTES - this.#readyBytes - this.#earlyBytes);
+    return Math.max(0, this.#limitBytes - this.#readyBytes - this.#earlyBytes);
   }
 
   /** Packets are missing. */

@@ -13,6 +13,11 @@ const WRITE_HIGH_BYTES = 256 * 1024;
 const WRITE_LOW_BYTES = 64 * 1024;
 /** Packets that may wait for their acknowledgement: fewer than the other end keeps after a gap. */
 const MOST_PACKETS = 500;
+/**
+ * Writes at the beginning that leave in packets of their own: those of the handshakes, and the first after them.
+ * transmission 3.00 doesn't look at what follows a handshake in its packet until another packet comes.
+ */
+const WRITES_APART = 8;
 /** Every second packet is acknowledged at once, a single one after this, ms. */
 const ACK_DELAY_MS = 10;
 /** Data that pacing lets leave at once after a late timer, as time at its rate, ms. */
@@ -31,6 +36,8 @@ export interface UtpStart {
   /** Number of our next packet, and of the other end's last. */
   readonly nextSeq: number;
   readonly lastInOrder: number;
+  /** Received bytes that may wait for the reader. Default and most: 512 KiB. */
+  readonly receiveLimitBytes?: number;
 }
 
 /** What a connection needs of the socket. */
@@ -51,7 +58,7 @@ export class UtpConnection implements TcpConnection {
   readonly #sends: SendWindow;
   readonly #receives: ReceiveWindow;
   readonly #congestion = new Congestion();
-  readonly #queue = new ByteQueue();
+  readonly #queue = new ByteQueue(WRITES_APART);
   #handlers: TcpHandlers | null = null;
   #theirWindowBytes = SEGMENT_BYTES * 10;
   #delayUs = 0;
@@ -79,7 +86,7 @@ export class UtpConnection implements TcpConnection {
     this.remote = start.remote;
     this.#sendId = start.sendId;
     this.#sends = new SendWindow(start.nextSeq);
-    this.#receives = new ReceiveWindow(start.lastInOrder);
+    this.#receives = new ReceiveWindow(start.lastInOrder, start.receiveLimitBytes);
     this.#wiring = { ...wiring, clock: guardedClock(wiring.clock, this.#failed) };
     this.#lastHeardMs = wiring.clock.monotonic();
   }

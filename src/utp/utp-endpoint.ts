@@ -1,14 +1,14 @@
 /**
- * One UDP socket for uTP connections that a common neighbour arranged. It takes none from anybody else: a SYN that belongs
- * to no arrangement is refused, so that the other end tries TCP at once instead of waiting for a reply. All other datagrams
- * of strangers are dropped. A refusal is no longer than its SYN, and few leave: the sender's address may be forged.
+ * One UDP socket for uTP connections: those that we open, those that others open while we `listen`, and those that a common
+ * neighbour arranged. While we don't listen, a SYN is refused, so that the other end tries TCP at once instead of waiting
+ * for a reply. All other datagrams of strangers are dropped.
  */
-import { Allowance, Allowances } from "../bytes/allowance.ts";
 import { guarded } from "../bytes/guarded-clock.ts";
 import { toHex } from "../bytes/hex.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, SocketAddress, Timer, UdpSocket } from "../ports.ts";
 import { decodePacket, encodePacket, PACKET, type UtpPacket } from "./packet.ts";
+import { type AnsweredSyn, Strangers } from "./strangers.ts";
 import { UtpConnection } from "./utp-connection.ts";
 
 /** Bytes of a token. */
@@ -21,19 +21,19 @@ const TOKEN_MARK = new TextEncoder().encode("live");
  * may be lost.
  */
 const PUNCH_AT_MS = [0, 100, 250, 500, 800, 1_200, 1_700, 2_300];
-/** Bounds: connections, arrangements under way, tokens expected. */
+/** When the SYNs of a dial leave, ms after its beginning, and how long it waits: one may be lost, a reply takes 0.8 s. */
+const SYN_AT_MS = [0, 700, 1_500];
+const DIAL_TIMEOUT_MS = 2_500;
+/** Bounds: connections, dials and arrangements under way, tokens expected. */
 const MAX_CONNECTIONS = 256;
+const MAX_DIALS = 64;
 const MAX_PUNCHES = 16;
 const MAX_TOKENS = 64;
-/** Refusals per second and at once: to one address, as many as its torrents may dial us for, and in total. */
-const HOST_REFUSALS_PER_S = 2;
-const HOST_REFUSALS_AT_ONCE = 10;
-const REFUSALS_PER_S = 50;
-const REFUSALS_AT_ONCE = 100;
-/** Addresses whose rate is remembered. */
-const MAX_REFUSED_HOSTS = 1_024;
-/** Advertised in a SYN, bytes. The first packet of the connection replaces it. */
-const SYN_WINDOW_BYTES = 64 * 1024;
+/** What a socket that doesn't say so keeps of unread datagrams, bytes: Linux's default. */
+const USUAL_BUFFER_BYTES = 212_992;
+/** A packet takes twice its payload in the kernel, and others arrive as well: a connection may fill this part of the buffer. */
+const WINDOW_SHARE = 1 / 4;
+const MOST_WINDOW_BYTES = 512 * 1024;
 
 /** What an endpoint needs. */
 export interface UtpEndpointOptions {
@@ -56,6 +56,14 @@ export interface Punch {
   readonly signal: AbortSignal;
 }
 
+/** A connection that we open. */
+interface Dial {
+  readonly id: number;
+  readonly seq: number;
+  readonly connected: (connection: UtpConnection) => void;
+  readonly refused: (error: MillraceError) => void;
+}
+
 interface Attempt {
   readonly punch: Punch;
   readonly id: number;
@@ -72,21 +80,56 @@ export class UtpEndpoint {
   #opening: Promise<UdpSocket> | null = null;
   readonly #connections = new Map<string, UtpConnection>();
   readonly #attempts = new Map<string, Attempt>();
+  readonly #dials = new Map<string, Dial>();
   readonly #tokens = new Map<string, (from: SocketAddress) => void>();
-  readonly #refusals: Allowance;
-  readonly #hostRefusals: Allowances;
+  readonly #strangers: Strangers;
+  #incoming: ((connection: UtpConnection) => void) | null = null;
   #closed = false;
 
   constructor(options: UtpEndpointOptions) {
     this.#options = options;
-    const nowMs = () => options.clock.monotonic();
-    this.#refusals = new Allowance(REFUSALS_PER_S, REFUSALS_AT_ONCE, nowMs());
-    this.#hostRefusals = new Allowances({
-      perSecond: HOST_REFUSALS_PER_S,
-      most: HOST_REFUSALS_AT_ONCE,
-      limit: MAX_REFUSED_HOSTS,
-      nowMs,
-    });
+    const { clock, random } = options;
+    this.#strangers = new Strangers({ clock, random, windowBytes: () => this.#windowBytes });
+  }
+
+  /** Accepts connections from now on; each must be `open`ed in the turn in which `incoming` is called. */
+  listen(incoming: (connection: UtpConnection) => void): void {
+    this.#incoming = incoming;
+  }
+
+  /** Connects. Rejects with `timeout`, `connection_failed`, `too_busy`, `unavailable` or the signal's reason. */
+  async connect(address: SocketAddress, { signal }: { signal: AbortSignal }): Promise<UtpConnection> {
+    const socket = await this.#bound();
+    const { clock, random } = this.#options;
+    if (signal.aborted) throw abortError(signal);
+    const id = Math.floor(random() * 0x10000);
+    const key = connectionKey(address, id);
+    if (this.#dials.size >= MAX_DIALS || this.#connections.size >= MAX_CONNECTIONS) throw tooMany();
+    if (this.#dials.has(key) || this.#connections.has(key)) throw tooMany();
+    const seq = Math.floor(random() * 0x10000);
+    const timers: Timer[] = [];
+    let stop = () => {};
+    try {
+      return await new Promise<UtpConnection>((resolve, reject) => {
+        const abort = () => {
+          // Somebody who has taken the SYN shall not wait for us.
+          const nextSeq = (seq + 1) & 0xffff;
+          void socket.send(this.#bare(PACKET.reset, (id + 1) & 0xffff, nextSeq), address);
+          reject(abortError(signal));
+        };
+        signal.addEventListener("abort", abort, { once: true });
+        stop = () => signal.removeEventListener("abort", abort);
+        this.#dials.set(key, { id, seq, connected: resolve, refused: reject });
+        const knock = guarded(() => void socket.send(this.#bare(PACKET.syn, id, seq), address), reject);
+        for (const delayMs of SYN_AT_MS) timers.push(clock.setTimeout(knock, delayMs));
+        const late = () => reject(new MillraceError("timeout", "the peer does not answer over UDP"));
+        timers.push(clock.setTimeout(late, DIAL_TIMEOUT_MS));
+      });
+    } finally {
+      stop();
+      for (const timer of timers) timer.cancel();
+      this.#dials.delete(key);
+    }
   }
 
   /** Opens the socket if need be; returns its port. Rejects with `closed`, or when there is no UDP. */
@@ -117,7 +160,7 @@ export class UtpEndpoint {
     const id = punch.token[0]! << 8 | punch.token[1]!;
     const key = attemptKey(punch.address.host, id);
     if (this.#attempts.size >= MAX_PUNCHES || this.#connections.size >= MAX_CONNECTIONS) {
-      throw new MillraceError("too_busy", "too many connections over UDP at once");
+      throw tooMany();
     }
     if (this.#attempts.has(key)) throw new MillraceError("conflict", "this peer is being connected to already");
     if (punch.signal.aborted) throw abortError(punch.signal);
@@ -165,19 +208,28 @@ export class UtpEndpoint {
   }
 
   #knock(socket: UdpSocket, { punch, id, seq, target }: Attempt): void {
-    const nowUs = Math.floor(this.#options.clock.monotonic() * 1000);
-    const datagram = !punch.isInitiator ? tokenDatagram(punch.token) : encodePacket({
-      type: PACKET.syn,
-      connectionId: id,
-      timestampUs: nowUs,
+    void socket.send(punch.isInitiator ? this.#bare(PACKET.syn, id, seq) : tokenDatagram(punch.token), target);
+  }
+
+  /** A packet to an end of which nothing is known. */
+  #bare(type: number, connectionId: number, seq: number): Uint8Array {
+    return encodePacket({
+      type,
+      connectionId,
+      timestampUs: Math.floor(this.#options.clock.monotonic() * 1000),
       timestampDifferenceUs: 0,
-      windowBytes: SYN_WINDOW_BYTES,
+      windowBytes: this.#windowBytes,
       seq,
       ack: 0,
       selectiveAck: null,
       payload: new Uint8Array(0),
     });
-    void socket.send(datagram, target);
+  }
+
+  /** What one connection may receive before its reader takes it, bytes. */
+  get #windowBytes(): number {
+    const bufferBytes = this.#socket?.receiveBufferBytes ?? USUAL_BUFFER_BYTES;
+    return Math.min(MOST_WINDOW_BYTES, Math.floor(bufferBytes * WINDOW_SHARE));
   }
 
   #receive(socket: UdpSocket, data: Uint8Array, from: SocketAddress): void {
@@ -191,27 +243,37 @@ export class UtpEndpoint {
     const connection = this.#connections.get(connectionKey(from, ownId));
     if (connection !== undefined) return connection.receive(packet);
     const attempt = this.#attempts.get(attemptKey(from.host, packet.connectionId));
-    if (attempt !== undefined) this.#answered(socket, attempt, packet, from);
-    else if (isSyn) this.#refuse(socket, packet, from);
+    if (attempt !== undefined) return this.#answered(socket, attempt, packet, from);
+    if (isSyn) return this.#knocked(socket, packet, from);
+    const dial = this.#dials.get(connectionKey(from, ownId));
+    if (dial !== undefined) this.#replied(socket, dial, packet, from);
+    else this.#proved(socket, packet, from);
   }
 
-  /** Tells a stranger that no connection comes about: libtorrent recognises a reset by the id of its own SYN. */
-  #refuse(socket: UdpSocket, { connectionId, seq, timestampUs }: UtpPacket, from: SocketAddress): void {
-    const nowMs = () => this.#options.clock.monotonic();
-    if (!this.#hostRefusals.take(from.host) || !this.#refusals.take(1, nowMs)) return;
-    const nowUs = Math.floor(nowMs() * 1000);
-    const reset = encodePacket({
-      type: PACKET.reset,
-      connectionId,
-      timestampUs: nowUs,
-      timestampDifferenceUs: nowUs - timestampUs,
-      windowBytes: 0,
-      seq: Math.floor(this.#options.random() * 0x10000),
-      ack: seq,
-      selectiveAck: null,
-      payload: new Uint8Array(0),
-    });
-    void socket.send(reset, from);
+  /** A SYN of a stranger. */
+  #knocked(socket: UdpSocket, packet: UtpPacket, from: SocketAddress): void {
+    const takes = this.#incoming !== null && this.#connections.size < MAX_CONNECTIONS;
+    const key = connectionKey(from, (packet.connectionId + 1) & 0xffff);
+    const reply = takes ? this.#strangers.answer(key, packet, from) : this.#strangers.refuse(packet, from);
+    if (reply !== null) void socket.send(reply, from);
+  }
+
+  /** A packet of an end that perhaps has seen our reply to its SYN. */
+  #proved(socket: UdpSocket, packet: UtpPacket, from: SocketAddress): void {
+    const start = this.#strangers.prove(connectionKey(from, packet.connectionId), packet);
+    if (start === null || this.#incoming === null || this.#connections.size >= MAX_CONNECTIONS) return;
+    const connection = this.#add(socket, from, packet.connectionId, start);
+    this.#incoming(connection);
+    connection.receive(packet);
+  }
+
+  /** The end that we dial sent a packet. */
+  #replied(socket: UdpSocket, { id, seq, connected, refused }: Dial, packet: UtpPacket, from: SocketAddress): void {
+    if (packet.ack !== seq) return;
+    if (packet.type === PACKET.reset) {
+      return refused(new MillraceError("connection_failed", "the peer takes no connection over UDP"));
+    }
+    if (packet.type === PACKET.state) connected(this.#add(socket, from, id, startOf(id, seq, packet)));
   }
 
   #tokenFrom(socket: UdpSocket, token: Uint8Array, from: SocketAddress): void {
@@ -226,14 +288,16 @@ export class UtpEndpoint {
 
   #answered(socket: UdpSocket, attempt: Attempt, packet: UtpPacket, from: SocketAddress): void {
     const { punch, id, seq } = attempt;
-    const nextId = (id + 1) & 0xffff;
     if (punch.isInitiator) {
       if (packet.type !== PACKET.state || packet.ack !== seq) return;
-      const ids = { sendId: nextId, nextSeq: (seq + 1) & 0xffff, lastInOrder: (packet.seq - 1) & 0xffff };
-      return attempt.connected(this.#add(socket, from, id, ids));
+      return attempt.connected(this.#add(socket, from, id, startOf(id, seq, packet)));
     }
     if (packet.type !== PACKET.syn) return;
-    const connection = this.#add(socket, from, nextId, { sendId: id, nextSeq: seq, lastInOrder: packet.seq });
+    const connection = this.#add(socket, from, (id + 1) & 0xffff, {
+      sendId: id,
+      nextSeq: seq,
+      lastInOrder: packet.seq,
+    });
     connection.acknowledge();
     attempt.connected(connection);
   }
@@ -242,10 +306,11 @@ export class UtpEndpoint {
     socket: UdpSocket,
     remote: SocketAddress,
     ownId: number,
-    ids: { sendId: number; nextSeq: number; lastInOrder: number },
+    ids: AnsweredSyn,
   ): UtpConnection {
     const key = connectionKey(remote, ownId);
-    const connection = new UtpConnection({ local: socket.address, remote, ...ids }, {
+    const receiveLimitBytes = this.#windowBytes;
+    const connection = new UtpConnection({ local: socket.address, remote, receiveLimitBytes, ...ids }, {
       clock: this.#options.clock,
       send: (datagram) => void socket.send(datagram, remote),
       closed: () => void this.#connections.delete(key),
@@ -258,6 +323,15 @@ export class UtpEndpoint {
 /** Eight bytes that nobody can guess. */
 export function newToken(): Uint8Array<ArrayBuffer> {
   return crypto.getRandomValues(new Uint8Array(TOKEN_BYTES));
+}
+
+/** What the connection of a SYN with this id and number begins with, when the other end has replied. */
+function startOf(id: number, seq: number, reply: UtpPacket): AnsweredSyn {
+  return { sendId: (id + 1) & 0xffff, nextSeq: (seq + 1) & 0xffff, lastInOrder: (reply.seq - 1) & 0xffff };
+}
+
+function tooMany(): MillraceError {
+  return new MillraceError("too_busy", "too many connections over UDP at once");
 }
 
 function tokenDatagram(token: Uint8Array): Uint8Array {

@@ -40,10 +40,13 @@ export class Outbox {
     this.#filled = 0;
   }
 
-  /** Queues bytes unchanged (the library has encrypted them); takes ownership. */
-  raw(bytes: Uint8Array): void {
+  /**
+   * Queues bytes unchanged (the library has encrypted them); takes ownership. `apart`: in a write of their own, which over
+   * uTP is a packet of its own (`UtpConnection`).
+   */
+  raw(bytes: Uint8Array, apart: boolean): void {
     if (this.#closed) return;
-    if (bytes.length > GATHER_BYTES) {
+    if (apart || bytes.length > GATHER_BYTES) {
       this.flush();
       this.#write(bytes);
       return;

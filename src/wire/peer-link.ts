@@ -70,7 +70,7 @@ export class WireLink implements PeerLink {
     const mode: EncryptionMode = environment.encryption ?? "accept";
     this.#wire = new ControlWire(incoming, incoming ? mode !== "off" : mode === "prefer");
     this.#outbox = new Outbox(connection, () => this.#written());
-    this.#wire.output = (bytes) => this.#outbox.raw(bytes);
+    this.#wire.output = (bytes) => this.#outbox.raw(bytes, this.#state === HANDSHAKE);
     this.#handshake = new Handshake(this.#wire, {
       clock: environment.clock,
       timeoutMs: environment.handshakeTimeoutMs,

@@ -164,7 +164,7 @@ test("helpText() and optionsTable() name every public option and no hidden one",
     ..."state-dir cache-dir cache cache-limit download-limit upload-limit max-peers tracker dht-bootstrap no-dht".split(
       " ",
     ),
-    ..."no-lsd no-pex start-timeout log-level log-format config".split(" "),
+    ..."no-lsd no-pex no-utp start-timeout log-level log-format config".split(" "),
   ];
   for (const flag of flags) {
     assert(helpText().includes(`  --${flag}`), flag);

@@ -54,9 +54,9 @@ for (const pieceLengthBytes of [8192, 25_344]) {
   });
 }
 
-test("libtorrent that dials us by uTP first is refused at once and fetches over TCP", async () => {
+test("libtorrent that dials us by uTP first is refused at once and fetches over TCP, when we have no uTP", async () => {
   await withContent({ filmMib: 1 }, async (content, cleanup) => {
-    await withOurSeeder(content, {}, async (ours) => {
+    await withOurSeeder(content, { utp: false }, async (ours) => {
       const fetcher = await libtorrent(content, { mode: "fetch", peers: [ours.peer], utp: true });
       cleanup(() => fetcher.stop());
       const dialledMs = performance.now();

@@ -194,10 +194,10 @@ test("Dialer tries others when dials take long, and gives these up in the end", 
       failed: () => {},
     },
     {
-      connect: (target, { signal }) => {
-        dialled.push(target.host);
+      connect: ({ address }, signal) => {
+        dialled.push(address.host);
         return new Promise((_, reject) => {
-          signal.addEventListener("abort", () => (given.push(target.host), reject(new Error("late"))));
+          signal.addEventListener("abort", () => (given.push(address.host), reject(new Error("late"))));
         });
       },
     },

@@ -70,7 +70,7 @@ export class LivePeers extends Neighbourhood<LiveSession> implements LiveNeighbo
   #pexTimer: Timer | null = null;
 
   constructor(context: SwarmContext, broadcast: LiveBroadcast) {
-    super(context, broadcast.metainfo.infohash, 0);
+    super(context, broadcast.metainfo.infohash, 0, null);
     this.#broadcast = broadcast;
     this.node = broadcast.node;
     this.uplink = broadcast.uplink;

@@ -42,9 +42,10 @@ export interface ClientOptions {
   readonly lsd?: boolean;
   readonly pex?: boolean;
   readonly superSeeding?: boolean;
-  /** Only for libtorrent: it dials by uTP first, as it does by default. */
-  readonly utp?: boolean;
+  /** libtorrent and transmission: uTP is on, as by default; libtorrent dials by it first. "only": no TCP (libtorrent). */
+  readonly utp?: boolean | "only";
   readonly uploadLimit?: number;
+  /** libtorrent and transmission. Default: 127.0.0.1. */
   readonly host?: string;
 }
 
@@ -67,6 +68,7 @@ export const libtorrent: StartClient = async (content, options) => {
     ...(options.encrypt ? ["--encrypt"] : []),
     ...(options.superSeeding ? ["--super-seeding"] : []),
     ...(options.utp ? ["--utp"] : []),
+    ...(options.utp === "only" ? ["--no-tcp"] : []),
     ...(options.uploadLimit === undefined ? [] : ["--upload-limit", String(options.uploadLimit)]),
   ];
   const source = options.magnet ?? content.torrentPath;
@@ -105,6 +107,7 @@ export async function makeHybridTorrent(source: string, target: string): Promise
 /** transmission-daemon, controlled by its RPC. It dials no loopback address, so the other end has to dial. */
 export const transmission: StartClient = async (content, options) => {
   const home = await homeOf(content, options);
+  const host = options.host ?? LOOPBACK;
   const settings = await temporaryDirectory();
   const [rpcPort, peerPort] = [await freePort(), options.port ?? await freePort()];
   await writeFile(
@@ -116,12 +119,12 @@ export const transmission: StartClient = async (content, options) => {
       "rpc-authentication-required": false,
       "rpc-whitelist-enabled": false,
       "rpc-host-whitelist-enabled": false,
-      "bind-address-ipv4": LOOPBACK,
+      "bind-address-ipv4": host,
       "peer-port": peerPort,
       "dht-enabled": false,
       "lpd-enabled": options.lsd ?? false,
       "pex-enabled": false,
-      "utp-enabled": false,
+      "utp-enabled": options.utp === true,
       "port-forwarding-enabled": false,
       "encryption": options.encrypt ? 2 : 1,
       "download-dir": home.path,
@@ -172,7 +175,7 @@ export const transmission: StartClient = async (content, options) => {
       await call("torrent-verify", {});
       await done();
     }
-    return { peer: `${LOOPBACK}:${peerPort}`, done };
+    return { peer: `${host}:${peerPort}`, done };
   });
 };
 

@@ -90,6 +90,8 @@ def peer(a):
     settings = {**BASE, "listen_interfaces": a.listen, "enable_lsd": a.lsd}
     if a.utp:
         settings.update({"enable_incoming_utp": True, "enable_outgoing_utp": True})
+    if a.no_tcp:
+        settings.update({"enable_incoming_tcp": False, "enable_outgoing_tcp": False})
     if a.dht_node:
         settings["enable_dht"] = True
     if a.upload_limit:
@@ -167,6 +169,7 @@ def main():
     parser.add_argument("--encrypt", action="store_true")
     parser.add_argument("--super-seeding", action="store_true")
     parser.add_argument("--utp", action="store_true")
+    parser.add_argument("--no-tcp", action="store_true")
     parser.add_argument("--upload-limit", type=int, default=0)
     peer(parser.parse_args())
 
