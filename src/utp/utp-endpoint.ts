@@ -263,7 +263,10 @@ export class UtpEndpoint {
     const start = this.#strangers.prove(connectionKey(from, packet.connectionId), packet);
     if (start === null || this.#incoming === null || this.#connections.size >= MAX_CONNECTIONS) return;
     const connection = this.#add(socket, from, packet.connectionId, start);
-    this.#incoming(connection);
+    // An arranged SYN may have come before we were told of the arrangement.
+    const attempt = this.#attempts.get(attemptKey(from.host, start.sendId));
+    if (attempt?.punch.isInitiator === false) attempt.connected(connection);
+    else this.#incoming(connection);
     connection.receive(packet);
   }
 

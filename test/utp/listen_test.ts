@@ -127,6 +127,26 @@ test("UtpEndpoint accepts a connection when a second packet shows that its reply
   listening.end.endpoint.close();
 });
 
+test("UtpEndpoint.punch() gets the connection of an end whose SYN came before, though the endpoint listens", async () => {
+  const lab = new UtpLab();
+  const listening = new Listening(lab, A);
+  const port = await listening.bind();
+  const { endpoint } = lab.end(B);
+  const token = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
+  const { signal } = new AbortController();
+  const address = { host: B, port: await endpoint.bind() };
+  const first = endpoint.punch({ token, isInitiator: true, address: { host: A, port }, signal });
+  await lab.clock.advanceAsync(25); // its SYN has arrived, its next packet has not
+  const second = listening.end.endpoint.punch({ token, isInitiator: false, address, signal });
+  await lab.clock.advanceAsync(30);
+  (await first).write(noise(68));
+  await lab.clock.advanceAsync(100);
+  assertEquals(new Received(await second).bytes, 0);
+  assertEquals(listening.accepted.length, 0);
+  endpoint.close();
+  listening.end.endpoint.close();
+});
+
 test("UtpEndpoint keeps 512 SYNs at most, and answers fifty of one address at once, in no more bytes than they have", async () => {
   const lab = new UtpLab();
   const listening = new Listening(lab, A);
