@@ -4,6 +4,7 @@
  */
 import type { SocketAddress, TcpConnection, TcpHandlers } from "../../src/ports.ts";
 import { WRITE_HIGH_BYTES, WRITE_LOW_BYTES } from "./limits.ts";
+import { unmapped } from "./mapped.ts";
 import { brokenError } from "./os-error.ts";
 import { handled } from "./stray.ts";
 import { WriteQueue } from "./write-queue.ts";
@@ -26,7 +27,8 @@ export abstract class QueuedTcpConnection implements TcpConnection {
 
   constructor(local: SocketAddress, remote: SocketAddress) {
     this.local = local;
-    this.remote = remote;
+    // A listener at `::` shows IPv4 addresses as mapped ones.
+    this.remote = { ...remote, host: unmapped(remote.host) };
   }
 
   /** Starts delivering received bytes; called after `open` returned. */

@@ -2,6 +2,7 @@
 import dgram from "node:dgram";
 import net from "node:net";
 import type { SocketAddress, UdpBindOptions, UdpPort, UdpSocket } from "../../src/ports.ts";
+import { mapped, unmapped } from "./mapped.ts";
 import { bindError, errnoOf } from "./os-error.ts";
 import { handled } from "./stray.ts";
 
@@ -90,9 +91,11 @@ function joinGroup(socket: dgram.Socket, group: string, at: string | undefined):
 
 function wrap(socket: dgram.Socket, more: FastReceiver | null, receiveBufferBytes: number | undefined): UdpSocket {
   const { address, port } = socket.address();
+  const isIpv6 = net.isIPv6(address);
   let closed = false;
   const handlers: ((data: Uint8Array, from: SocketAddress) => void)[] = [];
-  const deliver = (data: Uint8Array, from: SocketAddress) => {
+  const deliver = (data: Uint8Array, sender: SocketAddress) => {
+    const from = isIpv6 ? { host: unmapped(sender.host), port: sender.port } : sender;
     // What one handler keeps the others may not change.
     for (const [n, handler] of handlers.entries()) {
       if (!closed) handled(() => handler(n === 0 ? data : data.slice(), from));
@@ -103,7 +106,8 @@ function wrap(socket: dgram.Socket, more: FastReceiver | null, receiveBufferByte
   const sendFirst = (again: boolean) => {
     const { data, to } = waiting[0]!;
     try {
-      socket.send(data, to.port, to.host, (error) => {
+      // Node refuses an IPv4 address on a socket of IPv6.
+      socket.send(data, to.port, isIpv6 ? mapped(to.host) : to.host, (error) => {
         if (closed) return;
         // Some runtimes report the refusal of an earlier datagram here and do not send this one.
         if (again && errnoOf(error) === "ECONNREFUSED") sendFirst(false);

@@ -95,6 +95,8 @@ export class DhtSocket {
 
   #receive(data: Uint8Array, from: SocketAddress): void {
     if (this.#closed || data.length > MAX_DATAGRAM_BYTES || from.port === 0) return;
+    // The IPv6 DHT is another one (BEP 32). The library writes IPv4 addresses alone.
+    if (from.host.includes(":")) return;
     const key = addressKey(from);
     // A host that we did not ask can only send queries; above the rate limit its datagrams are not even read.
     const mayAnswer = this.#asked.has(key);

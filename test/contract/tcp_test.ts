@@ -25,6 +25,28 @@ test("TcpPort.connect() and listen() carry bytes both ways and know their addres
     assertEquals(new TextDecoder().decode(atClient.bytes()), "answer");
   }));
 
+test("TcpPort.listen() at :: takes both families, and knows IPv4 callers by their own address", async () => {
+  const seen: string[] = [];
+  const both = deferred("two connections");
+  const listener = await ports.tcp.listen({ host: "::", port: 0 }, (connection) => {
+    seen.push(connection.remote.host);
+    const recorder = new Recorder();
+    connection.open(recorder);
+    void recorder.closed.promise.catch(() => {});
+    if (seen.length === 2) both.resolve();
+  });
+  for (const host of ["127.0.0.1", "::1"]) {
+    const client = await ports.tcp.connect({ host, port: listener.address.port }, { signal: soon() });
+    const recorder = new Recorder();
+    client.open(recorder);
+    client.abort();
+    await recorder.closed.promise;
+  }
+  await both.promise;
+  assertEquals(seen, ["127.0.0.1", "::1"]);
+  await listener.close();
+});
+
 test("TcpConnection.open() calls no handler before it returns", async () => {
   const listener = await ports.tcp.listen(LOOPBACK, (connection) => {
     const recorder = new Recorder();

@@ -41,6 +41,21 @@ test("DhtNode.lookup() finds peers that another node announced", async () => {
   });
 });
 
+test("DhtNode.lookup() works on a socket of both families", async () => {
+  await withNetwork(4, async (nodes, entry) => {
+    await nodes[2]!.lookup(infohash, 7001, () => {}, never);
+    const both = await DhtNode.open(testPorts(), { host: "::", bootstrap: [entry], statePath: null });
+    try {
+      await until(() => both.nodeCount >= 2, "it knows others");
+      const found: SocketAddress[] = [];
+      assert(await both.lookup(infohash, 7002, (peer) => found.push(peer), never) > 0);
+      assert(found.some((peer) => peer.host === "127.0.0.1" && peer.port === 7001), JSON.stringify(found));
+    } finally {
+      await both.close();
+    }
+  });
+});
+
 test("DhtNode.getImmutable() returns what putImmutable() stored, and null for an unknown item", async () => {
   await withNetwork(6, async (nodes) => {
     const record = encodeBencode({ ih: infohash, nm: "clip é.mp4", tr: ["http://127.0.0.1/announce"], v: 1 });
