@@ -1,5 +1,5 @@
 /** A web server for external playlists that answers as the test says, and an engine's lists over it. */
-import { after, before, beforeEach } from "node:test";
+import { afterEach, beforeEach } from "node:test";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
@@ -183,7 +183,7 @@ export async function fails(action: () => Promise<unknown>, message: RegExp): Pr
   assertMatch((error as Error).message, message);
 }
 
-/** A server for the tests of one file, and lists that are fetched from it. */
+/** A server for each test of one file, and lists that are fetched from it. */
 export interface ListTests {
   readonly server: ListServer;
   /** What adds such a list. */
@@ -192,17 +192,16 @@ export interface ListTests {
   add(lists: TestLists["lists"], more?: Partial<NewExternalPlaylist>): Promise<number>;
 }
 
-/** Starts a server before the tests of the calling file; before each it is plain and has forgotten its requests. */
+/**
+ * Starts a server before each test of the calling file: what one test still has under way when it ends must not reach the
+ * server of the next.
+ */
 export function useListServer(): ListTests {
   let server: ListServer;
-  before(async () => {
+  beforeEach(async () => {
     server = await startListServer();
   });
-  after(() => server?.close());
-  beforeEach(() => {
-    Object.assign(server.behaviour, PLAIN);
-    server.requests.length = 0;
-  });
+  afterEach(() => server.close());
   const added: ListTests["added"] = (more = {}) => ({
     type: "content",
     category: "",
