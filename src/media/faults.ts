@@ -49,6 +49,8 @@ export const END_SLACK_90K = 180_000;
 const MAX_SLOTS = 32_768;
 /** Faults that are not reported: a cut recording has a few at its seams, and one is 20 to 40 ms of media. */
 const FREE_FAULTS = 12;
+/** Empty runs that are not reported, as each is seconds of media: the last one may be beyond what there is. */
+const FREE_EMPTY = 1;
 /** … and this many per thousand access units. */
 const FREE_PER_MILLE = 2;
 /** Late ones per thousand that are not reported: a picture every few seconds makes the sound beside it late. */
@@ -130,19 +132,19 @@ export class FaultLedger {
     });
     const all = [
       ...(counts.gaps > 0 ? [`bytes are missing, or between its packets, at ${counts.gaps} of its places`] : []),
+      ...(counts.empty > FREE_EMPTY ? [`${counts.empty} stretches of some seconds are empty`] : []),
       ...(texts.length > 0 ? [`of ${units} pictures and frames of sound ${texts.join(", ")}`] : []),
     ];
     return all.length === 0 ? null : `the file does not play as it should: ${all.join("; ")}`;
   }
 }
 
-const TEXTS: Readonly<Record<Exclude<keyof FaultCounts, "gaps">, string>> = {
+const TEXTS: Readonly<Record<Exclude<keyof FaultCounts, "gaps" | "empty">, string>> = {
   dropped: "were left out",
   repeated: "came twice",
   ranBack: "had times that run back",
   late: "came late",
   beyondEnd: "were after the end",
-  empty: "were looked for where nothing is",
   silenced: "are silence, because ffmpeg could not decode the sound",
 };
 

@@ -4,6 +4,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { type FrameJob, makeWholeFrames } from "../../src/media/transcode/frame-job.ts";
+import { FfmpegLog } from "../../src/media/transcode/ffmpeg-log.ts";
 import type { AudioEncoder, EncodeJob } from "../../src/media/transcode/types.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { checkTs } from "../support/ts-check.ts";
@@ -22,10 +23,13 @@ const SILENCE = 2;
 /** Makes `SILENCE` of PCM, and of other sound `SOUND`, or what `decode` returns for job `n`. */
 class PoorDecoder implements AudioEncoder {
   readonly #decode: (n: number) => Uint8Array | MillraceError | null;
+  readonly #silentSamples: number;
   #jobs = 0;
 
-  constructor(decode: (n: number) => Uint8Array | MillraceError | null) {
+  /** `silentSamples`: of each job. */
+  constructor(decode: (n: number) => Uint8Array | MillraceError | null, silentSamples = 0) {
     this.#decode = decode;
+    this.#silentSamples = silentSamples;
   }
   isAvailable(): Promise<boolean> {
     return Promise.resolve(true);
@@ -33,6 +37,7 @@ class PoorDecoder implements AudioEncoder {
   encode(job: EncodeJob): Promise<Uint8Array> {
     const many = (fill: number) => concatBytes(Array.from({ length: 400 }, () => adts(fill)));
     if (isPcm(job)) return Promise.resolve(many(SILENCE));
+    job.onSilence?.(this.#silentSamples);
     const made = this.#decode(this.#jobs++);
     return made instanceof MillraceError ? Promise.reject(made) : Promise.resolve(made ?? many(SOUND));
   }
@@ -87,6 +92,34 @@ for (
     assertEquals(made.silent, silent);
   });
 }
+
+test("makeWholeFrames() counts the silence that the encoder puts between what it decodes", async () => {
+  const count = async (samples: number) =>
+    (await makeWholeFrames(new PoorDecoder(() => null, samples), TEN, false, NEVER)).silent;
+  assertEquals([await count(1023), await count(4 * 1024 + 5), await count(1e6)], [0, 4, 10]);
+});
+
+const log = async (...lines: string[]) => {
+  const bytes = new TextEncoder().encode(lines.map((line) => line + "\n").join(""));
+  const stream = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (let at = 0; at < bytes.length; at += 7) controller.enqueue(bytes.slice(at, at + 7));
+      controller.close();
+    },
+  });
+  const { firstError, silentSamples } = await new FfmpegLog().read(stream);
+  return [firstError, silentSamples];
+};
+const GAP = "[Parsed_aresample_1 @ 0x55] [SWR @ 0x56] [verbose] adding 16384 audio samples of silence";
+
+test("FfmpegLog counts silence in place of what failed, not that of a source with gaps", async () => {
+  assertEquals(await log("[info] Input #0, matroska", GAP, GAP), ["", 0]);
+  const older = "[error] Error while decoding stream #0:0: Invalid data found";
+  assertEquals(await log("[flac @ 0x5] [error] invalid sync code", older, GAP, GAP), ["invalid sync code", 32_768]);
+  const newer = "[aist#0:0/flac @ 0x5] [error] Error submitting packet to decoder: Invalid data found";
+  assertEquals((await log(GAP, newer))[1], 16_384);
+  assertEquals(await log("ffmpeg: cannot load a library"), ["ffmpeg: cannot load a library", 0]);
+});
 
 test("makeWholeFrames() rejects when the encoder itself fails", async () => {
   const gone = new PoorDecoder(() => new MillraceError("unavailable", "ffmpeg was not found"));

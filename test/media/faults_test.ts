@@ -104,7 +104,7 @@ test("StreamedMuxer counts access units when they are after the end of the file"
 test("StreamedMuxer counts runs without anything when the index is longer than the media", async () => {
   const faults = await playedFaults(indexOf([from90k(0, 100), ...new Array(20).fill([])]));
   assertEquals(faults.counts.empty, 20);
-  assertEquals(faults.warning?.includes("20 were looked for where nothing is"), true, `${faults.warning}`);
+  assertEquals(faults.warning?.includes("20 stretches of some seconds are empty"), true, `${faults.warning}`);
 });
 
 test("FaultLedger reports nothing while faults are few", () => {

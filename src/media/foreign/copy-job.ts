@@ -1,4 +1,5 @@
 /** Makes the ffmpeg call that copies streams of a file, or converts their sound, into a transport stream. */
+import { LOG_ARGUMENTS } from "../transcode/ffmpeg-log.ts";
 import type { AudioTarget, MadeChannels } from "../transcode/types.ts";
 import { MADE_RATE, TARGETS } from "../transcode/types.ts";
 import { inputArguments } from "./programs.ts";
@@ -46,6 +47,7 @@ export function copyJob({ demuxer, streams, fromS, soundFromS, limitBytes }: Cop
     arguments: (url) => [
       ...["-nostdin", "-threads", "1"],
       ...inputArguments(demuxer),
+      ...(streams.some(({ made }) => made !== null) ? LOG_ARGUMENTS : []),
       // For containers without presentation times (AVI), make them from the decoding order.
       ...["-fflags", "+genpts", "-copyts"],
       ...(fromS === null ? [] : ["-ss", fromS.toFixed(6)]),

@@ -6,6 +6,7 @@
 import type { ByteSource } from "../../bytes/source.ts";
 import type { RunReading, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
 import { RunCut } from "./run-cut.ts";
+import { TARGETS } from "../transcode/types.ts";
 import { frameTicks } from "../transcode/frame-job.ts";
 import { type CopiedStream, copyJob } from "./copy-job.ts";
 import type { ForeignReader, ForeignRun } from "./types.ts";
@@ -38,6 +39,7 @@ export class UnitStream {
   readonly #units: UnitReader;
   #pending: ForeignUnit[] = [];
   #atEnd = false;
+  #toldSamples = 0;
 
   private constructor(run: ForeignRun, units: UnitReader) {
     this.#run = run;
@@ -77,6 +79,14 @@ export class UnitStream {
     if (bytes !== null) return this.#units.push(bytes);
     this.#atEnd = true;
     return this.#units.finish();
+  }
+
+  /** Samples of silence in place of sound since the last call. */
+  takeSilence(): number {
+    const { silentSamples } = this.#run;
+    const samples = silentSamples - this.#toldSamples;
+    this.#toldSamples = silentSamples;
+    return samples;
   }
 
   /** Puts back `units`, which `next` returned last. */
@@ -135,6 +145,14 @@ class ForeignReading implements RunReading {
     // By stream: units of the run that were given out, and how many of them come again from a program that was started again.
     const given = new Array<number>(streams.length).fill(0);
     let again = given.slice();
+    let silentSamples = 0;
+    const sampleOf = (unit: ForeignUnit): RunSample => {
+      const sample = this.#sampleOf(unit);
+      const { made } = streams[unit.stream]!;
+      if (made === null || silentSamples < TARGETS[made.target].frameSamples) return sample;
+      silentSamples -= TARGETS[made.target].frameSamples;
+      return { ...sample, isSilence: true };
+    };
     const take = () =>
       cut.take().filter(({ stream }) => {
         if (!wanted.has(trackOf[stream]!) || again[stream]!-- > 0) return false;
@@ -150,13 +168,14 @@ class ForeignReading implements RunReading {
       const stream = this.#stream!;
       const units = await stream.next(signal);
       if (units === null) break;
+      silentSamples += stream.takeSilence();
       let taken = 0;
       while (taken < units.length && !cut.isDone) {
         const unit = units[taken++]!;
         if (!this.#isPriming(unit)) cut.push(unit);
       }
       const own = take();
-      if (own.length > 0) yield own.map((unit) => this.#sampleOf(unit));
+      if (own.length > 0) yield own.map(sampleOf);
       if (!cut.isDone) continue;
       if (this.#hasMade) return this.close();
       stream.putBack([...cut.rest(), ...units.slice(taken)]);
@@ -165,7 +184,7 @@ class ForeignReading implements RunReading {
     }
     cut.finish();
     const last = take();
-    if (last.length > 0) yield last.map((unit) => this.#sampleOf(unit));
+    if (last.length > 0) yield last.map(sampleOf);
   }
 
   close(): void {

@@ -4,6 +4,7 @@ import { deadline, withSignal } from "../../bytes/deadline.ts";
 import type { ByteSource } from "../../bytes/source.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import type { ChildProcess, Clock, HttpPort, ProcessPort, Timer } from "../../ports.ts";
+import { FfmpegLog } from "../transcode/ffmpeg-log.ts";
 import { isThereDespite } from "../program-there.ts";
 import { type Door, DoorKeeper } from "./file-door.ts";
 import type { ForeignJob, ForeignReader, ForeignRun } from "./types.ts";
@@ -27,8 +28,6 @@ const LOOK_MS = 500;
 export const PATIENCE_MS = 30_000;
 /** Deadline of `-version`, ms. */
 const VERSION_MS = 5000;
-/** Most bytes kept of a program's error output. */
-const MAX_COMPLAINT_BYTES = 2048;
 /** Largest single allocation of a program, bytes: frames of 8K video take 50 MB. */
 const MAX_ALLOC_BYTES = 256 * 1024 * 1024;
 
@@ -172,7 +171,9 @@ class Program implements ForeignRun {
   readonly #clock: Clock;
   readonly #closed: () => void;
   readonly #output: ReadableStreamDefaultReader<Uint8Array>;
-  readonly #complaint: Promise<string>;
+  readonly #log = new FfmpegLog();
+  /** Its error output was read to the end. */
+  readonly #logged: Promise<unknown>;
   #reading: Promise<ReadableStreamReadResult<Uint8Array>> | null = null;
   #givenBytes = 0;
   #isClosed = false;
@@ -188,7 +189,8 @@ class Program implements ForeignRun {
     this.#clock = clock;
     this.#closed = closed;
     this.#output = child.stdout.getReader();
-    this.#complaint = readStart(child.stderr);
+    // What was read so far is enough.
+    this.#logged = this.#log.read(child.stderr).catch(() => {});
     // ffmpeg reads commands from standard input; it gets none.
     void child.stdin.close().catch(() => {});
     this.#rest();
@@ -196,6 +198,10 @@ class Program implements ForeignRun {
 
   get isSetAside(): boolean {
     return this.#isSetAside;
+  }
+
+  get silentSamples(): number {
+    return this.#log.silentSamples;
   }
 
   /** How long nobody has read from it, ms. */
@@ -239,8 +245,8 @@ class Program implements ForeignRun {
     }
     const code = await withSignal(this.#child.exited, signal);
     if (code === 0 || this.#givenBytes > 0) return null;
-    const [why = ""] = (await this.#complaint).split("\n");
-    const reason = why.replaceAll(this.#door.url, "the file");
+    await this.#logged;
+    const reason = this.#log.firstError.replaceAll(this.#door.url, "the file");
     throw new MillraceError("bad_media", `${this.#job.program} cannot read the file: ${reason || `code ${code}`}`);
   }
 
@@ -278,18 +284,4 @@ class Program implements ForeignRun {
 
 async function drain(stream: ReadableStream<Uint8Array>): Promise<void> {
   for await (const _ of stream);
-}
-
-/** Reads everything and keeps the beginning. */
-async function readStart(stream: ReadableStream<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  try {
-    for await (const chunk of stream) {
-      if (text.length < MAX_COMPLAINT_BYTES) text += decoder.decode(chunk.subarray(0, MAX_COMPLAINT_BYTES));
-    }
-  } catch {
-    // The text read so far is enough.
-  }
-  return text;
 }

@@ -19,6 +19,8 @@ export interface ForeignRun {
    * `closed`; who goes on reading starts another.
    */
   readonly isSetAside: boolean;
+  /** Samples of silence so far in place of sound that it could not decode. */
+  readonly silentSamples: number;
   /**
    * Returns more of its output; null at the end. One call at a time. Rejects with `bad_media`, `timeout` (the program hangs),
    * as the file's source does, or with the signal's reason; after the latter the run continues.

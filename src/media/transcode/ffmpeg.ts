@@ -3,6 +3,7 @@ import { deadline, withSignal } from "../../bytes/deadline.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import type { ChildProcess, Clock, ProcessPort } from "../../ports.ts";
 import { isThereDespite } from "../program-there.ts";
+import { FfmpegLog, LOG_ARGUMENTS } from "./ffmpeg-log.ts";
 import { type AudioEncoder, type EncodeJob, MADE_RATE } from "./types.ts";
 
 /** Most processes at once: each keeps one core busy for a tenth of a second per two seconds of sound. */
@@ -11,8 +12,6 @@ export const MAX_PROCESSES = 2;
 export const ENCODE_TIMEOUT_MS = 30_000;
 /** Deadline of `ffmpeg -version`, ms. */
 const PROBE_TIMEOUT_MS = 5000;
-/** Most bytes kept of a process's error output, for the message. */
-const MAX_COMPLAINT_BYTES = 2048;
 
 /** How much earlier AC-3 output begins: the codec delays sound by 256 samples, so its second frame of 1536 starts where the job says. */
 const AC3_LEAD_SAMPLES = 1536 - 256;
@@ -21,7 +20,7 @@ const AC3_LEAD_SAMPLES = 1536 - 256;
 function encodeArguments({ container, target, firstSample, channels, bitsPerSecond }: EncodeJob): string[] {
   const first = firstSample - (target === "ac3" ? AC3_LEAD_SAMPLES : 0);
   return [
-    ...["-hide_banner", "-loglevel", "error", "-nostdin", "-threads", "1"],
+    ...["-hide_banner", ...LOG_ARGUMENTS, "-nostdin", "-threads", "1"],
     // The input must not be able to make ffmpeg open anything else.
     ...["-protocol_whitelist", "pipe", "-f", container, "-copyts", "-i", "pipe:0", "-map", "0:a:0"],
     // Two steps: a single aresample that also changes the rate reads first_pts at the other rate.
@@ -57,8 +56,12 @@ export class FfmpegEncoder implements AudioEncoder {
     }
   }
 
-  encode(job: EncodeJob, signal: AbortSignal): Promise<Uint8Array> {
-    return this.#run(encodeArguments(job), job.input, job.maxOutputBytes, ENCODE_TIMEOUT_MS, signal);
+  async encode(job: EncodeJob, signal: AbortSignal): Promise<Uint8Array> {
+    const log = new FfmpegLog();
+    const args = encodeArguments(job);
+    const output = await this.#run(args, job.input, job.maxOutputBytes, ENCODE_TIMEOUT_MS, signal, log);
+    if (log.silentSamples > 0) job.onSilence?.(log.silentSamples);
+    return output;
   }
 
   async #run(
@@ -67,6 +70,7 @@ export class FfmpegEncoder implements AudioEncoder {
     maxOutputBytes: number,
     timeoutMs: number,
     signal: AbortSignal,
+    log = new FfmpegLog(),
   ): Promise<Uint8Array> {
     await this.#enter(signal);
     const late = deadline(
@@ -89,15 +93,13 @@ export class FfmpegEncoder implements AudioEncoder {
       late.signal.addEventListener("abort", end, { once: true });
       const work = Promise.all([
         readAtMost(started.stdout, maxOutputBytes),
-        readStart(started.stderr, MAX_COMPLAINT_BYTES),
+        log.read(started.stderr),
         feed(started.stdin, input),
         started.exited,
       ]);
-      const [output, complaint, , code] = await withSignal(work, late.signal);
+      const [output, , , code] = await withSignal(work, late.signal);
       if (code !== 0 && output.length === 0) {
-        throw new MillraceError("bad_media", `ffmpeg could not make AAC: ${complaint.split("\n")[0]}`, {
-          detail: { code, complaint },
-        });
+        throw new MillraceError("bad_media", `ffmpeg could not make AAC: ${log.firstError}`, { detail: { code } });
       }
       return output;
     } finally {
@@ -156,15 +158,4 @@ async function readAtMost(stream: ReadableStream<Uint8Array>, maxBytes: number):
     at += part.length;
   }
   return out;
-}
-
-/** Reads everything and keeps the beginning. */
-async function readStart(stream: ReadableStream<Uint8Array>, maxBytes: number): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  const reader = stream.getReader();
-  for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    if (text.length < maxBytes) text += decoder.decode(next.value.subarray(0, maxBytes), { stream: true });
-  }
-  return text;
 }

@@ -57,8 +57,15 @@ export interface FrameJob extends Pick<EncodeJob, "container" | "target" | "chan
   input(origin90k: number): Uint8Array;
 }
 
-/** Makes the frames of `job`, in order; fewer when the sound ends earlier. Rejects as `encoder`. */
-export async function makeFrames(encoder: AudioEncoder, job: FrameJob, signal: AbortSignal): Promise<Uint8Array[]> {
+/**
+ * Makes the frames of `job`, in order; fewer when the sound ends earlier. `onSilence` as in `EncodeJob`. Rejects as `encoder`.
+ */
+export async function makeFrames(
+  encoder: AudioEncoder,
+  job: FrameJob,
+  signal: AbortSignal,
+  onSilence?: EncodeJob["onSilence"],
+): Promise<Uint8Array[]> {
   const { container, target, channels, bitsPerSecond, from, to } = job;
   const first = Math.max(job.earliest, from - PREROLL_FRAMES);
   const mostFrames = job.maxFrames + PREROLL_FRAMES + SPARE_FRAMES;
@@ -70,6 +77,7 @@ export async function makeFrames(encoder: AudioEncoder, job: FrameJob, signal: A
     channels,
     bitsPerSecond,
     maxOutputBytes: Math.min(MAX_OUTPUT_BYTES, mostFrames * maxFrameBytes(target, channels) * 2),
+    ...(onSilence && { onSilence }),
   }, signal);
   const made = target === "aac" ? adtsFrames(output) : ac3Frames(output, meanFrameBytes(target, channels));
   // The encoder's first frame only primes the decoder.
@@ -105,7 +113,7 @@ async function silentFrame(
 /** The frames of a job, none missing. */
 export interface WholeFrames {
   readonly frames: readonly Uint8Array[];
-  /** How many of them, at the end, are silence because the encoder made none. */
+  /** How many of them are silence: those that the encoder made none of, at the end, and those between others. */
   readonly silent: number;
 }
 
@@ -121,13 +129,16 @@ export async function makeWholeFrames(
   signal: AbortSignal,
 ): Promise<WholeFrames> {
   let made: readonly Uint8Array[] = [];
+  let silentSamples = 0;
   try {
-    made = await makeFrames(encoder, job, signal);
+    made = await makeFrames(encoder, job, signal, (samples) => silentSamples += samples);
   } catch (error) {
     if (!hasCode(error, "bad_media") && !hasCode(error, "too_large")) throw error;
   }
   const missing = job.to - job.from - made.length;
-  if (missing <= 0 || (mayEndEarly && made.length > 0)) return { frames: made, silent: 0 };
+  // Sound around the frames is decoded with them, and may be what failed.
+  const inside = Math.min(made.length, Math.floor(silentSamples / TARGETS[job.target].frameSamples));
+  if (missing <= 0 || (mayEndEarly && made.length > 0)) return { frames: made, silent: inside };
   const silence = await silentFrame(encoder, job, signal);
-  return { frames: [...made, ...Array.from({ length: missing }, () => silence)], silent: missing };
+  return { frames: [...made, ...Array.from({ length: missing }, () => silence)], silent: inside + missing };
 }

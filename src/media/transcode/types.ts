@@ -39,6 +39,8 @@ export interface EncodeJob {
   readonly bitsPerSecond: number;
   /** Most output, bytes; more is an error. */
   readonly maxOutputBytes: number;
+  /** Called with the number of samples that are silence in place of sound that could not be decoded. */
+  readonly onSilence?: (samples: number) => void;
 }
 
 /** Converts audio to AAC or AC-3. */

@@ -67,6 +67,7 @@ function fakeReader(streams: readonly object[], isThere = true) {
         get isSetAside() {
           return isSetAside;
         },
+        silentSamples: 0,
         next() {
           if (isClosed) return Promise.reject(new MillraceError("closed", "ended"));
           const from = at;
