@@ -68,6 +68,9 @@ const NO_VENDOR = "it belongs to a vendor's own service";
 const UNTOLD = "its meaning is not documented";
 const PATH_NAMES_OUTPUT = "the path names the output";
 
+/** Formats of segments (`HlsFormat`). */
+const HLS_FORMATS = ["auto", "ts", "fmp4"] as const;
+
 /** All parameters. Key, item, group and subtitles are our additions. */
 export const PLAYBACK = z.object({
   content_id: has(
@@ -111,7 +114,10 @@ export const PLAYBACK = z.object({
   use_stop_notifications: has(FLAG, "The event download_stopped is told, and event_url is in the answer"),
   force_session_restart: has(FLAG, "Ends a running session of the same player first"),
   client_session_id: has(INTEGER, "Any number of the client's; the answer and stat repeat it"),
-  playlist_output_format_vod: lacks(TEXT, PATH_NAMES_OUTPUT),
+  playlist_output_format_vod: has(
+    z.string().transform((text) => HLS_FORMATS.find((format) => format === text) ?? "auto"),
+    "HLS of a file: ts, MPEG TS; fmp4, fragmented MP4; auto, and any other word: MPEG TS, or fragmented MP4 where MPEG TS cannot carry the film",
+  ),
   playlist_output_format_live: lacks(TEXT, PATH_NAMES_OUTPUT),
   playlist_selected_indexes: has(INTEGERS, "Numbers of the files of which the default one is chosen"),
   next_file_indexes: has(

@@ -38,6 +38,7 @@ export function startRequest(
     callerIsLocal: mayNamePrivate || c.get("caller").isLocal,
     preferredAudioLanguage: params.preferred_audio_language ?? null,
     transcode: output === "file" ? null : transcodingOf(params, parts.transcodeAudio),
+    hlsFormat: params.playlist_output_format_vod ?? "auto",
     clientSessionId: params.client_session_id ?? -1,
     useApiStop: params.use_api_stop ?? false,
     stopNotifications: params.use_stop_notifications ?? false,

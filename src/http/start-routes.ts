@@ -3,7 +3,7 @@ import type { Hono } from "hono";
 import { MAX_TRANSPORT_FILE_BYTES } from "../content/resolve.ts";
 import { withLocalFile } from "../content/local-file.ts";
 import { selectStream, type StreamSelector } from "../content/selector.ts";
-import { MillraceError } from "../errors.ts";
+import { hasCode, MillraceError } from "../errors.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import type { OutputKind } from "../playback/session-base.ts";
 import type { BodyHold, Leave } from "./admission.ts";
@@ -66,7 +66,8 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
     );
     observeStart(c, parts, session, beganMs);
     return startedResponse(c, prefix, params, session);
-  } catch (error) {
+  } catch (failure) {
+    const error = withAddresses(failure, c, prefix);
     const told = publicError(error);
     // Starts that fail because the engine ends are no news to the person who ended it.
     const level = told.status >= 500 && !parts.sessions.isClosing ? "warn" : "debug";
@@ -83,6 +84,20 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
     hold.release();
     leave?.();
   }
+}
+
+/** Parameters that name a stream and its file. */
+const SELECTORS = ["content_id", "id", "infohash", "url", "magnet", "manifest_url", "_idx"];
+
+/** `error`, with the addresses of the film if only HLS carries it and the request names it. */
+function withAddresses(error: unknown, c: HttpContext, prefix: string): unknown {
+  if (!hasCode(error, "unsupported_media") || error.detail?.["hls"] !== true) return error;
+  const query = new URLSearchParams();
+  for (const [name, value] of new URL(c.req.url).searchParams) if (SELECTORS.includes(name)) query.append(name, value);
+  if (query.size === 0) return error;
+  const base = `${c.get("caller").ownUrl}/${prefix}`;
+  const message = `${error.message}: ${base}/manifest.m3u8?${query} or ${base}/getfile?${query}`;
+  return new MillraceError(error.code, message, { cause: error });
 }
 
 /** Where the session is played, as a redirect or with its control addresses. */

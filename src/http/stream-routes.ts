@@ -2,7 +2,16 @@
 import { eTag, ifNoneMatch } from "@std/http";
 import type { Hono } from "hono";
 import { mimeTypeOf } from "../content/file-choice.ts";
-import { fileBody, manifestText, type OutputBody, segmentBody, tsBody, tsBodyFrom } from "../playback/output.ts";
+import {
+  fileBody,
+  initBody,
+  manifestText,
+  type OutputBody,
+  segmentBody,
+  tsBody,
+  tsBodyFrom,
+} from "../playback/output.ts";
+import type { HlsFormat } from "../media/types.ts";
 import { SubtitleTexts } from "../playback/subtitles.ts";
 import { type TimeRange, timeRange } from "../playback/time-range.ts";
 import type { LiveSession } from "../playback/live/live-session.ts";
@@ -180,6 +189,8 @@ async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promi
   if (session.kind === "file") {
     if (!session.isDefaultFile) query.set("_idx", String(session.file.index));
     addTranscoding(query, session.transcode, parts.transcodeAudio);
+    const { hlsFormat } = session.identity;
+    if (hlsFormat !== "auto") query.set("playlist_output_format_vod", hlsFormat);
   }
   // A page of another origin also reads the segments by the secret that it was given.
   if (parts.sentSessions.has(session.id)) query.set("session", session.id);
@@ -190,22 +201,28 @@ async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promi
   const suffix = query.size > 0 ? `?${query}` : "";
   const base = `${c.get("caller").ownUrl}/${prefix}/c/${session.identity.infohashHex}`;
   session.touch();
-  const text = await manifestText(session, (n) => `${base}/${n}.ts${suffix}`, c.req.raw.signal, startOf(c));
+  const isFragmented = session.kind === "file" && session.hls?.fragmented !== undefined;
+  const nameOf = (n: number | "init") => n === "init" ? "init.mp4" : `${n}.${isFragmented ? "m4s" : "ts"}`;
+  const text = await manifestText(session, (n) => `${base}/${nameOf(n)}${suffix}`, c.req.raw.signal, startOf(c));
   if (text === null) return notFound();
   return new Response(text, { headers: { "content-type": OUTPUT_TYPES.hls, "cache-control": "no-cache" } });
 }
 
 async function segment(c: HttpContext, parts: HttpParts): Promise<Response> {
-  const match = /^(\d{1,9})\.ts$/.exec(c.req.param("name") ?? "");
+  const match = /^(\d{1,9}|init)\.(ts|m4s|mp4)$/.exec(c.req.param("name") ?? "");
   const index = c.req.query("_idx");
   if (match === null || (index !== undefined && !/^\d{1,9}$/.test(index))) return notFound("no such segment");
   const isSet = (name: string) => {
     const value = c.req.query(name);
     return value === undefined ? undefined : value === "1";
   };
+  const [, n, extension] = match;
+  const format = c.req.query("playlist_output_format_vod");
+  const hlsFormat: HlsFormat = format === "ts" || format === "fmp4" ? format : "auto";
   const query = {
     infohashHex: c.req.param("infohash") ?? "",
-    n: Number(match[1]),
+    n: n === "init" ? 0 : Number(n),
+    hlsFormat,
     fileIndex: index === undefined ? undefined : Number(index),
     preferredAudioLanguage: c.req.query("preferred_audio_language") ?? null,
     transcode: transcodingOf({
@@ -226,10 +243,20 @@ async function segment(c: HttpContext, parts: HttpParts): Promise<Response> {
   if (session === null) return notFound();
   if (session.kind === "file") await session.ready(c.req.raw.signal);
   session.touch();
-  const body = segmentBody(session, query.n);
+  if (n === "init") {
+    return extension === "mp4" ? await fragment(c, session, initBody(session)) : notFound("no such segment");
+  }
+  const isFragmented = session.kind === "file" && session.hls?.fragmented !== undefined;
+  const body = extension === (isFragmented ? "m4s" : "ts") ? segmentBody(session, query.n) : null;
   if (body === null) return notFound("no such segment");
+  if (isFragmented) return await fragment(c, session, { ...body, fingerprint: body.fingerprint ?? "" });
   const headers = new Headers({ "content-type": OUTPUT_TYPES.ts, "cache-control": "no-cache" });
   if (body.sizeBytes !== null) headers.set("content-length", String(body.sizeBytes));
   const bytes = c.req.raw.method === "HEAD" ? null : await begun(c, session, body.open());
   return new Response(bytes, { headers });
+}
+
+/** The init segment, or a segment of fragmented MP4. */
+async function fragment(c: HttpContext, session: AnySession, body: OutputBody | null): Promise<Response> {
+  return body === null ? notFound("no such segment") : await ranged(c, session, body, "video/mp4");
 }

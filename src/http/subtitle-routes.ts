@@ -1,5 +1,5 @@
 /** HLS with subtitles, our addition: a multivariant playlist, a playlist for each of the subtitles, and their WebVTT. */
-import { renderMultivariant, renderSubtitlePlaylist } from "../media/hls/multivariant.ts";
+import { renderMultivariant, renderSubtitlePlaylist, variantFacts } from "../media/hls/multivariant.ts";
 import type { PlaybackSession } from "../playback/session.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import { subtitlesOf, type SubtitleTexts } from "../playback/subtitles.ts";
@@ -13,7 +13,7 @@ export function multivariantOf(
   prefix: string,
   session: AnySession,
 ): Response | null {
-  if (c.req.query("subtitles") !== "1" || session.kind !== "file") return null;
+  if (c.req.query("subtitles") !== "1" || session.kind !== "file" || session.hls === null) return null;
   const subtitles = subtitlesOf(session);
   if (subtitles.length === 0) return null;
   session.touch();
@@ -22,7 +22,7 @@ export function multivariantOf(
   const text = renderMultivariant(
     startFrom === undefined ? url : `${url}?start_from=${encodeURIComponent(startFrom)}`,
     subtitles.map((one, n) => ({ ...one, url: `${url}?subtitle=${n}` })),
-    session.presentation?.bytesPerSecond ?? null,
+    variantFacts(session.hls, session.presentation?.outputTracks ?? [], session.presentation?.bytesPerSecond ?? null),
   );
   return new Response(text, { headers: PLAYLIST_FIELDS });
 }

@@ -85,7 +85,13 @@ export async function openFile(
     const head = await source.read(0, Math.min(SNIFF_BYTES, source.sizeBytes), { signal });
     if (sniffContainer(head) === null) return null;
     const audioEncoder = new FfmpegEncoder(processes, clock);
-    const presentation = await openMedia(source, { fileName: path, signal, transcode: NEEDED_ALONE, audioEncoder });
+    const presentation = await openMedia(source, {
+      fileName: path,
+      signal,
+      fragmented: false,
+      transcode: NEEDED_ALONE,
+      audioEncoder,
+    });
     requirePicture(presentation, path);
     for (const warning of presentation.warnings) log.log("warn", `${path}: ${warning}`);
     return { passes: presentationPasses(presentation), bytesPerS: layoutRate(presentation) };

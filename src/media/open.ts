@@ -65,12 +65,12 @@ async function present(source: IndexWork, options: OpenOptions): Promise<Present
   const length = Math.min(SNIFF_BYTES, source.sizeBytes);
   const head = await source.read(0, length, { signal: options.signal });
   const container = sniffContainer(head);
-  if (container === "mpegts") return await openTransportStream(source, options);
+  if (container === "mpegts") return await openTransportStream(source, asTs(options));
   const foreign = container === null ? sniffForeign(head) : null;
   if (foreign !== null) return await presentIndex(await openForeign(foreign, source, options), options, source);
   if (container === null) {
     // Recordings may begin with other bytes than packets.
-    if (await detectPackets(source, options.signal) !== null) return await openTransportStream(source, options);
+    if (await detectPackets(source, options.signal) !== null) return await openTransportStream(source, asTs(options));
     throw new MillraceError(
       "unsupported_media",
       "the container is none of MP4, Matroska, MPEG TS, AVI, FLV, MPEG PS, ASF, MP3, AAC, AC-3, FLAC, Ogg, WAV and others of sound",
@@ -79,6 +79,15 @@ async function present(source: IndexWork, options: OpenOptions): Promise<Present
   const index = await READERS[container](source, options);
   if (index.timeline.kind === "tabled") requireProportion(index.timeline, index.sourceBytes);
   return await presentIndex(await transcodeIndex(index, options, source), options, source);
+}
+
+/** `options` for a transport stream. Throws `unsupported_media` if they ask for fragmented MP4. */
+function asTs(options: OpenOptions): OpenOptions {
+  if (!options.fragmented) return options;
+  throw new MillraceError(
+    "unsupported_media",
+    "no fragmented MP4 is made of a transport stream: ask for HLS of MPEG TS",
+  );
 }
 
 /** Reads the index of a file. */

@@ -6,16 +6,20 @@ import { buildProgram, type Program } from "./mux/ts/program.ts";
 import { START_OFFSET_90K } from "./mux/ts/timing.ts";
 import { StreamedMuxer } from "./mux/ts/streamed.ts";
 import { pictureNotes } from "./picture-notes.ts";
+import { carrierOf, FMP4, hasData, requirePictures } from "./carrier.ts";
+import { layOutFragments } from "./cmaf/layout.ts";
 import { selectTracks } from "./select.ts";
 import type { IndexWork } from "./index/work.ts";
 import { type Layout, layOutTables } from "./tabled-layout.ts";
 import { layoutFrom, layoutOfSegments, segmentAt } from "./late-start.ts";
 import { longestS, requirePlausible } from "./plausible.ts";
 import { type MediaIndex, type StreamedTimeline, timelineBytes } from "./timeline.ts";
-import type { HlsPlan, IndexedPresentation, PresentationOptions, TsLayout } from "./types.ts";
+import type { FragmentedForm, HlsPlan, IndexedPresentation, PresentationOptions, TsLayout } from "./types.ts";
 
 /** Part of the fingerprint: raise it whenever the bytes of a layout change. */
 const MUXER_VERSION = 10;
+/** The same for fragmented MP4. */
+const FRAGMENT_VERSION = 1;
 
 /**
  * Builds the presentation of `index`, as part of the `work` of reading it. Rejects with `unsupported_media` or
@@ -27,17 +31,22 @@ export async function presentIndex(
   work: Pick<IndexWork, "spend">,
 ): Promise<IndexedPresentation> {
   const { tracks, timeline } = index;
-  const usable = (track: number) =>
-    timeline.kind === "streamed" ? !timeline.empty?.has(track) : (timeline.tables[track]?.count ?? 0) > 0;
+  if (options.fragmented === false) requirePictures(index);
+  const carrier = carrierOf(index, options);
   const advice = options.transcode
     ? index.warnings.map((warning) => `; ${warning}`).join("")
     : ": ask for AAC with transcode_audio=1";
-  const selection = selectTracks(tracks, options.preferredAudioLanguage, usable, advice);
-  const program = buildProgram(tracks, selection.indexes);
+  const selection = selectTracks(
+    tracks,
+    options.preferredAudioLanguage,
+    (track) => hasData(index, track),
+    advice,
+    carrier,
+  );
+  const outputTracks = selection.indexes.map((track) => tracks[track]!);
   const target90k = (options.segmentTargetMs ?? DEFAULT_SEGMENT_TARGET_MS) * 90;
-  const layout = timeline.kind === "tabled"
-    ? await layOutTables(program, timeline, target90k, index.durationMs, work)
-    : streamedLayout(program, timeline, target90k);
+  const fragments = carrier === FMP4 ? await layOutFragments(index, selection.indexes, target90k, work) : null;
+  const layout = fragments ?? await layOutTs(index, buildProgram(tracks, selection.indexes), target90k, work);
   requirePlausible((layout.end90k - (layout.starts90k[0] ?? 0)) / 90_000, index.sourceBytes);
   const told = index.durationMs;
   // The length that the file states is not believed if its bytes cannot last that long.
@@ -51,23 +60,24 @@ export async function presentIndex(
     index.container,
     index.sourceBytes,
     ...selection.indexes,
-    ...program.streams.map((stream) => stream.track.codec),
-    layout.sizeBytes,
+    ...outputTracks.map(({ codec }) => codec),
+    fragments === null ? layout.sizeBytes : `f${FRAGMENT_VERSION}-${layout.segmentStarts?.at(-1) ?? null}`,
     target90k,
   ]
     .join("-");
-  const hls = hlsPlan(layout, START_OFFSET_90K + (index.zero90k ?? 0));
+  const hls = hlsPlan(layout, (fragments?.offset90k ?? START_OFFSET_90K) + (index.zero90k ?? 0), fragments?.form);
   const ts: TsLayout = { sizeBytes: layout.sizeBytes, fingerprint, read: (...range) => layout.read(...range) };
   return {
     container: index.container,
     tracks,
-    outputTracks: program.streams.map((stream) => stream.track),
+    outputTracks,
     durationMs,
+    ...(fragments === null ? {} : { hlsOnly: true }),
     bytesPerSecond: durationMs === null || durationMs <= 0 ? null : (index.sourceBytes * 1000) / durationMs,
     warnings: [
       ...index.warnings,
       ...selection.warnings,
-      ...program.streams.flatMap(({ track }) => pictureNotes(track)),
+      ...outputTracks.flatMap(pictureNotes),
     ],
     faults: layout.faults,
     indexBytes: timelineBytes(timeline),
@@ -82,7 +92,7 @@ export async function presentIndex(
   };
 }
 
-function hlsPlan(layout: Layout, zeroPts90k: number): HlsPlan {
+function hlsPlan(layout: Layout, zeroPts90k: number, fragmented?: FragmentedForm): HlsPlan {
   const { starts90k, segmentStarts } = layout;
   const durationsMs = segmentDurations(starts90k, layout.end90k).map((ticks) => ticks / 90);
   const segments = starts90k.map((start, index) => ({
@@ -97,6 +107,7 @@ function hlsPlan(layout: Layout, zeroPts90k: number): HlsPlan {
     segments,
     targetDurationS: targetDurationS(durationsMs),
     zeroPts90k,
+    ...(fragmented === undefined ? {} : { fragmented }),
     readSegment(n, ...from) {
       check(n);
       return layout.readSegment(n, ...from);
@@ -106,6 +117,17 @@ function hlsPlan(layout: Layout, zeroPts90k: number): HlsPlan {
       return segmentStarts === null ? null : segmentStarts[n + 1]! - segmentStarts[n]!;
     },
   };
+}
+
+async function layOutTs(
+  { timeline, durationMs }: MediaIndex,
+  program: Program,
+  target90k: number,
+  work: Pick<IndexWork, "spend">,
+): Promise<Layout> {
+  return timeline.kind === "tabled"
+    ? await layOutTables(program, timeline, target90k, durationMs, work)
+    : streamedLayout(program, timeline, target90k);
 }
 
 function streamedLayout(program: Program, timeline: StreamedTimeline, target90k: number): Layout {

@@ -1,7 +1,7 @@
 /** Which tracks the output carries, and in which order (`preferred_audio_language`). */
 import { MillraceError } from "../errors.ts";
 import { languageRank, languagesOf } from "./language.ts";
-import { elementaryFormat } from "./mux/ts/elementary/carry.ts";
+import { type Carrier, FMP4, TS } from "./carrier.ts";
 import type { Track } from "./types.ts";
 
 /** More audio tracks than this are left out: a program map section has 1021 bytes. */
@@ -21,7 +21,8 @@ function rank(track: Track, preferred: readonly string[]): number {
 }
 
 /**
- * Picks one video track (the default one that can be carried) and all audio tracks that can be carried. `usable` says
+ * Picks one video track (the default one that `carrier` carries) and all audio tracks that it carries; of fragmented MP4 the
+ * first of them, because browsers play one in a segment. `usable` says
  * whether a track has data at all. Throws `unsupported_media`, naming the codecs, when nothing playable remains; if all
  * of it is sound, the message ends with `advice`.
  */
@@ -30,6 +31,7 @@ export function selectTracks(
   preferredAudioLanguage: string | null | undefined,
   usable: (index: number) => boolean,
   advice = "",
+  carrier: Carrier = TS,
 ): Selection {
   const preferred = languagesOf(preferredAudioLanguage);
   const warnings: string[] = [];
@@ -38,9 +40,9 @@ export function selectTracks(
   const refused: string[] = [];
   for (const [index, track] of tracks.entries()) {
     if (track.kind !== "video" && track.kind !== "audio") continue;
-    if (elementaryFormat(track) === null) {
+    if (!carrier.carries(track)) {
       refused.push(track.codec === "other" ? track.codecId : track.codec);
-      warnings.push(`${track.kind} track ${track.id} left out: MPEG TS cannot carry ${describe(track)}`);
+      warnings.push(`${track.kind} track ${track.id} left out: ${carrier.name} cannot carry ${describe(track)}`);
     } else if (usable(index)) {
       (track.kind === "video" ? videos : audios).push(index);
     } else {
@@ -51,13 +53,13 @@ export function selectTracks(
   videos.sort((a, b) => Number(tracks[b]!.isDefault) - Number(tracks[a]!.isDefault));
   audios.sort((a, b) => rank(tracks[a]!, preferred) - rank(tracks[b]!, preferred));
   for (const index of videos.splice(1)) warnings.push(`video track ${tracks[index]!.id} left out: one is carried`);
-  for (const index of audios.splice(MAX_AUDIO_TRACKS)) {
-    warnings.push(`audio track ${tracks[index]!.id} left out: too many`);
+  for (const index of audios.splice(carrier === FMP4 ? 1 : MAX_AUDIO_TRACKS)) {
+    warnings.push(`audio track ${tracks[index]!.id} left out: ${carrier === FMP4 ? "one is carried" : "too many"}`);
   }
   const indexes = [...videos, ...audios];
   if (indexes.length === 0) {
     const hint = tracks.some(({ kind }) => kind === "video") ? "" : advice;
-    const message = `MPEG TS cannot carry ${refused.join(", ")}${hint}`;
+    const message = `${carrier.name} cannot carry ${refused.join(", ")}${hint}`;
     throw refused.length > 0
       ? new MillraceError("unsupported_media", message, { detail: { refused } })
       : new MillraceError("bad_media", "the file has no video or audio that can be read");

@@ -110,6 +110,11 @@ export interface PresentationOptions {
   readonly transcode?: AudioTranscoding | null;
   /** The format that audio is converted to; in MPEG TS files always AAC, because only AAC fits. Default AAC. */
   readonly audioTarget?: AudioTarget;
+  /**
+   * Whether the output is fragmented MP4, in HLS alone. Absent: it is if MPEG TS cannot carry the pictures or the sound of
+   * a film. False: a film whose pictures MPEG TS cannot carry is refused.
+   */
+  readonly fragmented?: boolean | undefined;
   /** The encoder; null or absent: audio is not converted, which a warning reports. */
   readonly audioEncoder?: AudioEncoder | null;
   /** Reads containers that we have no reader for; null or absent: they are refused. */
@@ -156,16 +161,29 @@ export interface HlsSegment {
   readonly discontinuity?: boolean;
 }
 
+/** Formats of the segments that a start may ask for; `auto`: MPEG TS, or fragmented MP4 where that cannot carry a film. */
+export type HlsFormat = "auto" | "ts" | "fmp4";
+
+/** What players of fragmented MP4 need besides the segments. */
+export interface FragmentedForm {
+  /** The init segment, which every segment needs. */
+  readonly init: Uint8Array;
+  /** For `CODECS`: those of each track. */
+  readonly codecs: readonly string[];
+}
+
 /** The whole VOD plan. */
 export interface HlsPlan {
+  /** Its segments are fragmented MP4. Absent: MPEG TS. */
+  readonly fragmented?: FragmentedForm;
   readonly segments: readonly HlsSegment[];
   /** ⌈longest segment⌉, seconds, for EXT-X-TARGETDURATION. */
   readonly targetDurationS: number;
   /** Presentation time stamp of the film's beginning in the segments, 90 kHz, may exceed 33 bits; null: unknown. */
   readonly zeroPts90k: number | null;
   /**
-   * The bytes of segment `n`: starts with PAT and PMT; any order of fetching joins without a continuity error. `buffers` as
-   * in `TsLayout.read`.
+   * The bytes of segment `n`. MPEG TS starts with PAT and PMT; any order of fetching joins without a continuity error.
+   * `buffers` as in `TsLayout.read`.
    */
   readSegment(
     n: number,
@@ -184,6 +202,8 @@ export interface Presentation {
   /** Tracks that the output carries, in PMT order. */
   readonly outputTracks: readonly Track[];
   readonly durationMs: number | null;
+  /** The output is fragmented MP4: there is no MPEG TS. Absent: false. */
+  readonly hlsOnly?: boolean;
   /** Mean bitrate of the source, bytes/s, maybe of its beginning alone; null when unknown. */
   readonly bytesPerSecond: number | null;
   /** What was left out and why, for stat. */
@@ -192,6 +212,7 @@ export interface Presentation {
   readonly indexBytes: number;
   /** Faults in everything muxed or read so far, by any session. */
   readonly faults: FaultLedger;
+  /** Reading it throws `unsupported_media` if the HLS plan is of fragmented MP4. */
   readonly ts: TsLayout;
   /**
    * The HLS plan. It is the same for the same file and options, for every caller at any time. If the index does not

@@ -36,6 +36,23 @@ export async function tsBodyFrom(session: AnySession, fromMs: number, signal: Ab
   return layout === null ? null : layoutBody(session, layout);
 }
 
+/** The init segment of a session whose segments are fragmented MP4; null for others. */
+export function initBody(session: AnySession): OutputBody | null {
+  const init = session.kind === "file" ? session.hls?.fragmented?.init : undefined;
+  if (session.kind !== "file" || init === undefined) return null;
+  const pieces = (start: number, end: number | null) => [init.slice(start, end ?? init.length)];
+  return {
+    sizeBytes: init.length,
+    fingerprint: `${fingerprintOf(session)}/init`,
+    open: (start, end) => new Blob(pieces(start, end)).stream(),
+  };
+}
+
+function fingerprintOf(session: PlaybackSession): string {
+  const { identity, file, presentation } = session;
+  return `${identity.infohashHex}/${file.index}/${presentation!.ts.fingerprint}`;
+}
+
 function layoutBody(session: PlaybackSession, layout: TsLayout): OutputBody {
   return {
     sizeBytes: layout.sizeBytes,
@@ -92,12 +109,12 @@ async function* copyFile(
 
 /**
  * The playlist of a session of output `hls`: of a file once the session is ready, of a broadcast once there is a
- * segment; null for others. `segmentUrl` gives the address of segment n, `fromMs` where players of a file should begin.
+ * segment; null for others. `segmentUrl` gives the address of segment n and of the init segment, `fromMs` where players of a file should begin.
  * Rejects with `timeout` or the signal's reason.
  */
 export async function manifestText(
   session: AnySession,
-  segmentUrl: (n: number) => string,
+  segmentUrl: (n: number | "init") => string,
   signal: AbortSignal,
   fromMs = 0,
 ): Promise<string | null> {
@@ -105,29 +122,33 @@ export async function manifestText(
   return session.hls === null ? null : renderVodPlaylist(session.hls, segmentUrl, fromMs);
 }
 
-/** A segment. */
+/** A segment, whole or a range of it. */
 export interface SegmentBody {
   /** Exact length, bytes; null = not known before it was made. */
   readonly sizeBytes: number | null;
-  open(): ReadableStream<Uint8Array>;
+  /** As in `OutputBody`; null: it has none. */
+  readonly fingerprint: string | null;
+  open(start?: number, end?: number | null): ReadableStream<Uint8Array>;
 }
 
 /** A segment of a session of output `hls`; null when there is none of that number. */
 export function segmentBody(session: AnySession, n: number): SegmentBody | null {
   if (session.kind === "live") {
     const segment = session.segment(n);
-    return segment === null ? null : { sizeBytes: null, open: () => session.openSegment(segment) };
+    return segment === null ? null : { sizeBytes: null, fingerprint: null, open: () => session.openSegment(segment) };
   }
   const plan = session.hls;
   const segment = plan?.segments[n];
   if (plan === null || segment === undefined) return null;
+  const sizeBytes = plan.segmentBytes(n);
   return {
-    sizeBytes: plan.segmentBytes(n),
-    open: () =>
+    sizeBytes,
+    fingerprint: plan.fragmented === undefined ? null : `${fingerprintOf(session)}/${n}`,
+    open: (start = 0, end = null) =>
       session.streamShared(
         plan,
         String(n),
-        [0, null],
+        [start, end],
         (offset, ...from) => skipBytes(plan.readSegment(n, ...from), offset),
         segment.durationMs / 1000,
       ),

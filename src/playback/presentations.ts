@@ -2,7 +2,7 @@
 import type { ForeignReader } from "../media/foreign/types.ts";
 import { openMedia } from "../media/open.ts";
 import type { AudioEncoder, AudioTarget, AudioTranscoding } from "../media/transcode/types.ts";
-import type { HlsPlan, Presentation } from "../media/types.ts";
+import type { HlsFormat, HlsPlan, Presentation } from "../media/types.ts";
 import type { Swarm, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../metainfo/types.ts";
 import { abortError } from "../errors.ts";
@@ -21,8 +21,8 @@ export interface PresentationRequest {
   readonly file: MetainfoFile;
   readonly preferredAudioLanguage: string | null;
   readonly transcode: AudioTranscoding | null;
-  /** Whether the HLS plan is wanted. */
-  readonly hls: boolean;
+  /** The format of the HLS segments; null: MPEG TS is wanted instead, without a plan. */
+  readonly hls: HlsFormat | null;
   /** The holder whose memory it takes, if it is not open yet; default: this machine's. */
   readonly holder?: Holder;
 }
@@ -85,9 +85,24 @@ export class Presentations {
    * memory for its index, or with the signal's reason.
    */
   async open(request: PresentationRequest, signal: AbortSignal): Promise<OpenedFile> {
+    if (request.hls === "fmp4") return await this.#open(request, true, signal);
+    // Most films are the same for all outputs.
+    const opened = await this.#open(request, undefined, signal);
+    if (request.hls === "auto" || !opened.presentation.hlsOnly) return opened;
+    opened.release();
+    return await this.#open(request, false, signal);
+  }
+
+  /** As `open`; `fragmented` as in `PresentationOptions`. */
+  async #open(
+    request: PresentationRequest,
+    fragmented: boolean | undefined,
+    signal: AbortSignal,
+  ): Promise<OpenedFile> {
     const { swarm, file, preferredAudioLanguage, transcode } = request;
-    const key = JSON.stringify([swarm.infohashHex, file.index, preferredAudioLanguage, transcode]);
-    const opened = await share(this.#tasks, key, (own) => this.#openFile(key, request, own), signal);
+    const key = JSON.stringify([swarm.infohashHex, file.index, preferredAudioLanguage, transcode, fragmented]);
+    const open = (own: AbortSignal) => this.#openFile(key, request, fragmented, own);
+    const opened = await share(this.#tasks, key, open, signal);
     opened.users++;
     let isInUse = true;
     const release = () => {
@@ -99,7 +114,7 @@ export class Presentations {
     try {
       const { presentation } = opened;
       const plan = (own: AbortSignal) => withReader(request, (reader) => presentation.planHls(reader, own));
-      const hls = request.hls ? await share(this.#plans, key, plan, signal) : null;
+      const hls = request.hls !== null ? await share(this.#plans, key, plan, signal) : null;
       this.#trim();
       return { presentation, hls, release };
     } catch (error) {
@@ -108,9 +123,14 @@ export class Presentations {
     }
   }
 
-  async #openFile(key: string, request: PresentationRequest, signal: AbortSignal): Promise<Opened> {
+  async #openFile(
+    key: string,
+    request: PresentationRequest,
+    fragmented: boolean | undefined,
+    signal: AbortSignal,
+  ): Promise<Opened> {
     const memory = this.#memory.accountOf(request.holder ?? OWN);
-    const presentation = await openFile(request, this.#making, memory, signal);
+    const presentation = await openFile(request, fragmented, this.#making, memory, signal);
     // Nobody waits any more, and another task may have taken this one's place.
     if (signal.aborted) throw abortError(signal);
     memory.take(presentation.indexBytes);
@@ -190,6 +210,7 @@ async function withReader<T>(
 
 function openFile(
   request: PresentationRequest,
+  fragmented: boolean | undefined,
   making: FileMaking,
   memory: MemoryAccount,
   signal: AbortSignal,
@@ -199,6 +220,7 @@ function openFile(
       fileName: request.file.name,
       preferredAudioLanguage: request.preferredAudioLanguage,
       transcode: request.transcode,
+      fragmented,
       ...making,
       memory,
       signal,

@@ -4,6 +4,7 @@ import type { Clock, Timer } from "../ports.ts";
 import type { StallReason } from "../swarm/types.ts";
 import type { Problem } from "./problem.ts";
 import { type Holder, OWN } from "../bytes/shares.ts";
+import type { HlsFormat } from "../media/types.ts";
 import { EventLog, type PlaybackEvent } from "./events.ts";
 
 /** What a session delivers: MPEG TS, HLS, or the file as it is. */
@@ -29,6 +30,8 @@ export interface SessionIdentity {
   readonly infohashHex: string;
   readonly fileIndex: number;
   readonly output: OutputKind;
+  /** Of a file's HLS; `auto` for other sessions. */
+  readonly hlsFormat: HlsFormat;
   /** `pid`, else the client's address. */
   readonly client: string;
   /** Origin of the page that plays, or another word for a client apart from the user's programs; null: one of those. */

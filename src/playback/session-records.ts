@@ -6,6 +6,7 @@
 import * as z from "zod";
 import { hasCode } from "../errors.ts";
 import { type AudioTranscoding, sameTranscoding } from "../media/transcode/types.ts";
+import type { HlsFormat } from "../media/types.ts";
 import type { Clock, FilePort, Logger, Timer } from "../ports.ts";
 import type { CushionChoice } from "./cushion.ts";
 import type { OutputKind } from "./session-base.ts";
@@ -31,6 +32,8 @@ export interface SessionRecord {
   readonly fileIndex: number;
   readonly isDefaultFile: boolean;
   readonly output: OutputKind;
+  /** As in `SessionIdentity`. */
+  readonly hlsFormat: HlsFormat;
   /** `pid`, else the client's address. */
   readonly client: string;
   readonly clientHost: string;
@@ -74,6 +77,7 @@ export interface SegmentQuery {
   readonly fileIndex: number | undefined;
   readonly preferredAudioLanguage: string | null;
   readonly transcode: AudioTranscoding | null;
+  readonly hlsFormat: HlsFormat;
 }
 
 /** Where records are kept. */
@@ -163,7 +167,7 @@ export class SessionRecords {
       if (!record.holders.includes(caller)) continue;
       if (!record.isLive) {
         if (query.fileIndex === undefined ? !record.isDefaultFile : record.fileIndex !== query.fileIndex) continue;
-        if (!sameTranscoding(record.transcode, query.transcode)) continue;
+        if (record.hlsFormat !== query.hlsFormat || !sameTranscoding(record.transcode, query.transcode)) continue;
       }
       found = record;
     }
@@ -222,6 +226,8 @@ const RECORD = z.object({
   fileIndex: z.int(),
   isDefaultFile: z.boolean(),
   output: z.enum(["ts", "hls", "file"]),
+  // Files of older versions lack this.
+  hlsFormat: z.enum(["auto", "ts", "fmp4"]).default("auto"),
   client: z.string(),
   clientHost: z.string(),
   owner: z.string().nullable(),

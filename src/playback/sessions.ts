@@ -132,7 +132,7 @@ export class Sessions {
       if (session.preferredAudioLanguage !== query.preferredAudioLanguage) continue;
       if (session.kind === "file") {
         if (fileIndex === undefined ? !session.isDefaultFile : identity.fileIndex !== fileIndex) continue;
-        if (!sameTranscoding(session.transcode, query.transcode)) continue;
+        if (identity.hlsFormat !== query.hlsFormat || !sameTranscoding(session.transcode, query.transcode)) continue;
       }
       if (client.owner !== null && identity.owner !== client.owner) {
         const record = this.#records.find(identity.infohashHex, session.id);
@@ -235,7 +235,7 @@ export class Sessions {
           file,
           preferredAudioLanguage: request.preferredAudioLanguage,
           transcode: request.transcode,
-          hls: request.output === "hls",
+          hls: request.output === "hls" ? identity.hlsFormat : null,
           holder: request.holder ?? OWN,
         }, opening);
       const media = request.output === "file" ? null : request.atOnce ? open : opened = await open(signal);
@@ -289,7 +289,7 @@ export class Sessions {
     signal: AbortSignal,
   ): Promise<LiveSession> {
     const output = request.output === "file" ? "ts" : request.output;
-    const { identity, key } = identify(target.metainfo.infohashHex, 0, output, request);
+    const { identity, key } = identify(target.metainfo.infohashHex, 0, output, request, true);
     if (request.forceRestart) this.#byKey.get(key)?.stop("restarted");
     const running = this.#joinLive(key, request);
     if (running !== null) return running;

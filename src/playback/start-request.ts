@@ -1,6 +1,7 @@
 /** The request that starts a session, and how it is repeated when the session comes back. */
 import type { StreamSelector } from "../content/selector.ts";
 import type { AudioTranscoding } from "../media/transcode/types.ts";
+import type { HlsFormat } from "../media/types.ts";
 import type { CushionChoice } from "./cushion.ts";
 import type { OutputKind, SessionIdentity } from "./session-base.ts";
 import type { SessionRecord } from "./session-records.ts";
@@ -29,6 +30,8 @@ export interface StartRequest {
   readonly preferredAudioLanguage: string | null;
   /** Which audio is converted to AAC; null: none. */
   readonly transcode: AudioTranscoding | null;
+  /** Format of the segments of a file's HLS. Default: `auto`. */
+  readonly hlsFormat?: HlsFormat;
   readonly clientSessionId: number;
   readonly useApiStop: boolean;
   readonly stopNotifications: boolean;
@@ -71,11 +74,13 @@ export function identify(
   fileIndex: number,
   output: OutputKind,
   request: StartRequest,
+  isLive = false,
 ): { identity: SessionIdentity; key: string } {
   const client = request.pid ?? request.clientHost;
   const owner = request.owner ?? null;
-  const identity = { infohashHex, fileIndex, output, client, owner };
-  return { identity, key: JSON.stringify([infohashHex, fileIndex, output, client, owner]) };
+  const hlsFormat = output === "hls" && !isLive ? request.hlsFormat ?? "auto" : "auto";
+  const identity = { infohashHex, fileIndex, output, hlsFormat, client, owner };
+  return { identity, key: JSON.stringify([infohashHex, fileIndex, output, hlsFormat, client, owner]) };
 }
 
 /** The request that brings back a session started by `request`. */

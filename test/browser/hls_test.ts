@@ -21,6 +21,8 @@ const DECODABLE = PLAYABLE.filter((name) => !/hevc|mpeg2|mp2|ac3|eac3/.test(name
 
 /** Another file of the seeder, after the clips. */
 const TWICE = "twice.ts";
+/** A film that goes as fragmented MP4. */
+const WEBM = "webm-vp9-opus.webm";
 /** Files of sound that become AAC. */
 const SOUNDS = [...UNCARRIABLE].filter((name) => name.startsWith("audio"));
 
@@ -35,6 +37,7 @@ before(async () => {
   const files = DECODABLE.map((name) => ({ path: name, bytes: clip(name) }));
   // Its clock goes back to the start in the middle.
   files.push({ path: TWICE, bytes: concatBytes([clip("ts-188.ts"), clip("ts-188.ts")]) });
+  files.push({ path: WEBM, bytes: clip(WEBM) });
   files.push(...SOUNDS.map((name) => ({ path: name, bytes: clip(name) })));
   seeder = await seedFiles(files, { name: "fixtures" });
   player = await openPlayerPage((path, response) => {
@@ -122,7 +125,7 @@ function play(url: string, seeks: number[]): Promise<Outcome> {
 }
 
 const manifest = (name: string, more: Record<string, string> = {}) => {
-  const index = [...DECODABLE, TWICE, ...SOUNDS].indexOf(name);
+  const index = [...DECODABLE, TWICE, WEBM, ...SOUNDS].indexOf(name);
   const query = new URLSearchParams({ magnet: seeder.magnet, _idx: String(index), pid: "browser", ...more });
   return `${served.url}/engine/manifest.m3u8?${query}`;
 };
@@ -165,6 +168,19 @@ test("hls.js plays the sound of files that MPEG TS cannot carry, with seeks", as
     assertEquals([outcome.ended, outcome.errors], [true, []]);
     assert(Math.abs(outcome.duration - 6) < 0.3, `${outcome.duration} s`);
     assert(outcome.soundBytes > 20_000, `${outcome.soundBytes} bytes of sound`);
+  });
+});
+
+test("hls.js plays fragmented MP4 with sound and seeks: of VP9 and Opus unasked, of H.264 and AAC when asked", async () => {
+  await onEvery([WEBM, "mkv-cues.mkv", "mp4-front.mp4"], async (name) => {
+    const outcome = await play(manifest(name, { playlist_output_format_vod: name === WEBM ? "auto" : "fmp4" }), [
+      0.7,
+      0.2,
+    ]);
+    assertEquals([outcome.ended, outcome.errors], [true, []]);
+    for (const [i, miss] of outcome.misses.entries()) assertLess(miss, 0.05, `seek ${i}`);
+    assert(outcome.soundBytes > 10_000, `${outcome.soundBytes} bytes of sound`);
+    assert(outcome.decoded > 40, `${outcome.decoded} frames`);
   });
 });
 

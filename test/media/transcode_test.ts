@@ -172,16 +172,17 @@ test("openMedia() passes AC-3 with a warning and refuses Opus by name where no e
   const { outputTracks, warnings } = await openBytes(fixture("mp4-ac3.mp4"), wish);
   assert(outputTracks.some((one) => one.codec === "ac3"));
   assert(warnings[0]!.includes("ffmpeg was not found: ac3"), warnings[0] ?? "no warning");
-  const error = await assertRejects(() => openBytes(fixture("webm-vp9-opus.webm"), wish), MillraceError, "opus");
+  const asTs = { ...wish, fragmented: false };
+  const error = await assertRejects(() => openBytes(fixture("audio.opus"), asTs), MillraceError, "opus");
   assertEquals(error.code, "unsupported_media");
 });
 
-test("openMedia() plays the sound of a WebM whose picture cannot be carried", async () => {
-  const { outputTracks } = await openBytes(fixture("webm-vp9-opus.webm"), {
-    transcode: { mp3: false, ac3: false },
-    audioEncoder: new FakeEncoder(),
-  });
-  assertEquals(outputTracks.map((one) => one.codec), ["aac"]);
+test("openMedia() converts the sound of a WebM for fragmented MP4 if it is asked to, and refuses it as MPEG TS", async () => {
+  const wish = { transcode: { mp3: false, ac3: false }, audioEncoder: new FakeEncoder() };
+  const { outputTracks } = await openBytes(fixture("webm-vp9-opus.webm"), wish);
+  assertEquals(outputTracks.map((one) => one.codec), ["vp9", "aac"]);
+  const asTs = () => openBytes(fixture("webm-vp9-opus.webm"), { ...wish, fragmented: false });
+  await assertRejects(asTs, MillraceError, "vp9");
 });
 
 test("openMedia() converts sound without a request only if a file would be silent otherwise", async () => {
@@ -195,8 +196,8 @@ test("openMedia() converts sound without a request only if a file would be silen
   assertEquals((await open("audio.flac")).codecs, ["aac"]);
   assertEquals((await open("mp4-ac3.mp4")).codecs.includes("ac3"), true);
   assertEquals((await open("ts-mpeg2.ts")).codecs, ["mpeg2video", "mp2"]);
-  // A picture that cannot be carried is not left out unasked.
-  await assertRejects(() => open("webm-vp9-opus.webm"), MillraceError, "vp9");
+  // Fragmented MP4 carries both.
+  assertEquals((await open("webm-vp9-opus.webm")).codecs, ["vp9", "opus"]);
 });
 
 test("openMedia() leaves a transport stream's audio, with a warning, where no encoder is; AAC is never asked for", async () => {

@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { setUp } from "./live-setup.ts";
 
-const NO_WISHES = { preferredAudioLanguage: null, transcode: null };
+const NO_WISHES = { preferredAudioLanguage: null, transcode: null, hlsFormat: "auto" as const };
 
 test("Sessions.openForSegment() finds the session that has the segment when a broadcast began again under its id", async () => {
   const { start, studio, sessions } = await setUp();

@@ -11,7 +11,8 @@ import { FakeSwarm } from "./support.ts";
 test("Presentations.open() keeps what was opened, but not what all callers gave up", async () => {
   const swarm = new FakeSwarm([{ name: "clip.mp4", bytes: clip("mp4-end.mp4") }]);
   const presentations = new Presentations();
-  const request = { swarm, file: swarm.metainfo!.files[0]!, preferredAudioLanguage: null, transcode: null, hls: true };
+  const file = swarm.metainfo!.files[0]!;
+  const request = { swarm, file, preferredAudioLanguage: null, transcode: null, hls: "auto" as const };
   swarm.silentReads = true;
   const [first, second] = [new AbortController(), new AbortController()];
   const waiting = [first, second].map(({ signal }) =>
@@ -29,7 +30,7 @@ test("Presentations.open() keeps what was opened, but not what all callers gave 
   const { signal } = new AbortController();
   const [one, two] = [await presentations.open(request, signal), await presentations.open(request, signal)];
   assert(one.presentation === two.presentation && one.hls === two.hls && one.hls !== null);
-  assertEquals((await presentations.open({ ...request, hls: false }, signal)).hls, null);
+  assertEquals((await presentations.open({ ...request, hls: null }, signal)).hls, null);
   assertEquals([presentations.size, swarm.readers.size], [1, 0]);
 });
 
@@ -39,7 +40,7 @@ function film(presentations: Presentations, holder: Holder) {
   const file = swarm.metainfo!.files[0]!;
   const { signal } = new AbortController();
   return (preferredAudioLanguage: string) =>
-    presentations.open({ swarm, file, preferredAudioLanguage, transcode: null, hls: false, holder }, signal);
+    presentations.open({ swarm, file, preferredAudioLanguage, transcode: null, hls: null, holder }, signal);
 }
 
 test("Presentations.open() counts memory that is kept or in use, until it is dropped and released", async () => {

@@ -17,6 +17,7 @@ function record(n: number, more: Partial<SessionRecord> = {}): SessionRecord {
     fileIndex: 0,
     isDefaultFile: true,
     output: "hls",
+    hlsFormat: "auto",
     client: "me",
     clientHost: "127.0.0.1",
     owner: null,
@@ -71,11 +72,19 @@ test("SessionRecords.findForSegment() distinguishes files, languages, transcodin
   records.keep(record(3, { preferredAudioLanguage: "de" }));
   records.keep(record(4, { transcode: aac }));
   records.keep(record(5, { output: "ts" }));
-  const query = { infohashHex: IH, fileIndex: undefined, preferredAudioLanguage: null, transcode: null };
+  records.keep(record(6, { hlsFormat: "fmp4" }));
+  const query = {
+    infohashHex: IH,
+    fileIndex: undefined,
+    preferredAudioLanguage: null,
+    transcode: null,
+    hlsFormat: "auto" as const,
+  };
   const found = (more: Partial<typeof query> | Record<string, unknown>) =>
     records.findForSegment({ ...query, ...more } as typeof query, "127.0.0.1")?.id ?? null;
   assertEquals([found({}), found({ fileIndex: 3 }), found({ fileIndex: 4 })], [idOf(1), idOf(2), null]);
   assertEquals([found({ preferredAudioLanguage: "de" }), found({ transcode: { ...aac } })], [idOf(3), idOf(4)]);
+  assertEquals(found({ hlsFormat: "fmp4" }), idOf(6));
   assertEquals(records.findForSegment(query, "127.0.0.2"), null);
 });
 

@@ -25,7 +25,7 @@ function fakeSession(textAt: (index: number) => Promise<string>, infohashHex = H
       close: () => {},
     }),
   } as unknown as PlaybackSession["swarm"];
-  const identity = { infohashHex, fileIndex: 0, output: "hls", client: "c", owner: null } as const;
+  const identity = { infohashHex, fileIndex: 0, output: "hls", hlsFormat: "auto", client: "c", owner: null } as const;
   const session: Source = { identity, swarm, hls: null, signal: stopping.signal };
   return { session, state, stopping };
 }

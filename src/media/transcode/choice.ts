@@ -1,12 +1,12 @@
 /** Chooses which tracks are converted to AAC or AC-3, and describes the new tracks. */
-import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
+import { type Carrier, TS } from "../carrier.ts";
 import type { Track } from "../types.ts";
 import { matroskaAudio } from "./matroska-audio.ts";
 import { type AudioTarget, type AudioTranscoding, MADE_RATE, type MadeChannels } from "./types.ts";
 
 /** Whether `wish` covers `track` of a file of `container` and the encoder can read it. */
 export function wantsAac(track: Track, container: string, wish: AudioTranscoding): boolean {
-  return asksForAac(track, wish) && matroskaAudio(track, container) !== null;
+  return asksForAac(track, wish, TS) && matroskaAudio(track, container) !== null;
 }
 
 /**
@@ -18,27 +18,28 @@ export function chooseMade(
   wish: AudioTranscoding,
   hasData: (index: number) => boolean,
   isReadable: (track: Track) => boolean,
+  carrier: Carrier = TS,
 ): number[] {
   const isCarried = (kind: Track["kind"]) => (track: Track, i: number) =>
-    track.kind === kind && elementaryFormat(track) !== null && hasData(i);
+    track.kind === kind && carrier.carries(track) && hasData(i);
   // Sound alone does not help a viewer who wants the film: refuse such a file with an error that names its codecs.
   const isBlind = tracks.some(({ kind }) => kind === "video") && !tracks.some(isCarried("video"));
   if (wish.onlyIfSilent && (isBlind || tracks.some(isCarried("audio")))) return [];
-  return tracks.flatMap((track, i) => hasData(i) && asksForAac(track, wish) && isReadable(track) ? [i] : []);
+  return tracks.flatMap((track, i) => hasData(i) && asksForAac(track, wish, carrier) && isReadable(track) ? [i] : []);
 }
 
-/** Whether `wish` covers `track`: all sound except AAC that TS carries; MP3 and AC-3 only when asked for. */
-export function asksForAac(track: Track, wish: AudioTranscoding): boolean {
+/** Whether `wish` covers `track`: all sound except AAC that is carried; MP3 and AC-3 that are carried only when asked for. */
+export function asksForAac(track: Track, wish: AudioTranscoding, carrier: Carrier = TS): boolean {
   if (track.kind !== "audio") return false;
   switch (track.codec) {
     case "aac":
-      return elementaryFormat(track) === null;
+      return !carrier.carries(track);
     case "mp3":
     case "mp2":
-      return wish.mp3;
+      return wish.mp3 || !carrier.carries(track);
     case "ac3":
     case "eac3":
-      return wish.ac3;
+      return wish.ac3 || !carrier.carries(track);
     default:
       return true;
   }

@@ -1,5 +1,5 @@
 /** Replaces audio tracks of an index by AAC or AC-3 that is made while the file is read. */
-import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
+import { carrierOf, hasData } from "../carrier.ts";
 import type { IndexWork } from "../index/work.ts";
 import type { MediaIndex, OpenOptions, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
 import type { Track } from "../types.ts";
@@ -29,10 +29,9 @@ export async function transcodeIndex(
 ): Promise<MediaIndex> {
   const { transcode, audioEncoder, audioTarget = "aac" } = options;
   if (!transcode || index.hasMadeSound) return index;
-  const hasData = (i: number) =>
-    index.timeline.kind === "streamed" ? !index.timeline.empty?.has(i) : (index.timeline.tables[i]?.count ?? 0) > 0;
+  const carrier = carrierOf(index, options);
   const isReadable = (track: Track) => matroskaAudio(track, index.container) !== null;
-  const chosen = chooseMade(index.tracks, transcode, hasData, isReadable);
+  const chosen = chooseMade(index.tracks, transcode, (i) => hasData(index, i), isReadable, carrier);
   if (chosen.length === 0) return index;
   if (!audioEncoder || !await audioEncoder.isAvailable(options.signal)) {
     const names = [...new Set(chosen.map((i) => index.tracks[i]!.codec))].join(", ");
@@ -54,7 +53,7 @@ export async function transcodeIndex(
   }
   if (makers.size === 0) return { ...index, warnings };
   const tracks = index.tracks.map((track, i) => makers.has(i) ? madeTrack(track, audioTarget) : track);
-  const hasVideo = tracks.some((track) => track.kind === "video" && elementaryFormat(track) !== null);
+  const hasVideo = tracks.some((track) => track.kind === "video" && carrier.carries(track));
   return {
     ...index,
     warnings,

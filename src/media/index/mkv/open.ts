@@ -15,6 +15,7 @@ import { planByEstimate } from "./plan-estimate.ts";
 import { reorderDepth } from "./reorder.ts";
 import { readRun, type RunFacts } from "./run-reader.ts";
 import type { MatroskaTrack } from "./tracks.ts";
+import { withVp9Config } from "./vpx-data.ts";
 
 /** Frame duration assumed for the lag if DefaultDuration is missing, ns: 24 per second. */
 const UNKNOWN_FRAME_NS = 1e9 / 24;
@@ -71,7 +72,8 @@ function streamedRuns(
  */
 export async function openMatroska(source: ByteSource, options: OpenOptions): Promise<MediaIndex> {
   const asTold = await readHead(source, options.signal);
-  const tracks = await withCodecData(source, asTold, options.signal);
+  const decodable = await withCodecData(source, asTold, options.signal);
+  const tracks = await withVp9Config(source, asTold, decodable, options.signal);
   const head = { ...asTold, tracks };
   const main = mainTrack(tracks);
   const warnings = [...head.warnings];

@@ -1,7 +1,7 @@
 /** Opens MP4 and QuickTime files: reads the movie box and returns the index. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { hasCode, MillraceError } from "../../../errors.ts";
-import { elementaryFormat } from "../../mux/ts/elementary/carry.ts";
+import { isCarriable } from "../../carrier.ts";
 import type { MediaIndex, OpenOptions, SampleTable, StreamedTimeline } from "../../timeline.ts";
 import { wantsAac } from "../../transcode/choice.ts";
 import { runsOfTables } from "../../transcode/tabled-runs.ts";
@@ -79,7 +79,7 @@ async function openFilm(
   const goesOn = before !== null && begins?.type !== "ftyp" && begins?.type !== "moov";
   const place = goesOn ? null : await findMovie(reader);
   const isUsable = (track: Track) =>
-    elementaryFormat(track) !== null || (!!options.transcode && wantsAac(track, "mp4", options.transcode));
+    isCarriable(track) || (!!options.transcode && wantsAac(track, "mp4", options.transcode));
   const movie = place === null ? before! : readMovie(await reader.load(place));
   const tabled = place === null ? NO_TABLES : await readTables(movie, work, isUsable);
   const moviesEnd = place?.end ?? 0;

@@ -123,6 +123,15 @@ export function readSampleEntry(stsd: Box, kind: Track["kind"]): EntryFacts | nu
 
 const NOTHING = { codecPrivate: null, width: null, height: null, sampleRate: null, channels: null };
 
+/** Boxes with the data of a decoder, by codec. */
+const CONFIG_TYPES: Readonly<Partial<Record<Codec, string>>> = {
+  h264: "avcC",
+  hevc: "hvcC",
+  av1: "av1C",
+  vp8: "vpcC",
+  vp9: "vpcC",
+};
+
 function videoEntry(entry: Box): EntryFacts {
   // VisualSampleEntry: 78 bytes before the boxes (14496-12, 12.1.3).
   const inner = entry.start + 78;
@@ -132,13 +141,16 @@ function videoEntry(entry: Box): EntryFacts {
   const size = { width: entry.view.getUint16(entry.start + 24), height: entry.view.getUint16(entry.start + 26) };
   const boxes: Box = { ...entry, start: inner };
   if (entry.type === "mp4v") return { ...facts, ...size, ...fromDescriptor(child(boxes, "esds")) };
-  const config = child(boxes, codec === "hevc" ? "hvcC" : codec === "h264" ? "avcC" : "....");
+  const configType = CONFIG_TYPES[codec];
+  const config = configType === undefined ? null : child(boxes, configType);
+  // The box of VP8 and VP9 has a version and flags before what other containers keep.
+  const start = (config?.start ?? 0) + (configType === "vpcC" ? 4 : 0);
   const record = child(boxes, "dvcC") ?? child(boxes, "dvvC");
   const dolbyVision = record === null ? null : readDolbyVision(bodyOf(record));
   return {
     ...facts,
     ...size,
-    codecPrivate: config === null ? null : bodyOf(config),
+    codecPrivate: config === null || start > config.end ? null : bodyOf({ ...config, start }),
     ...(dolbyVision === null ? {} : { dolbyVision }),
   };
 }
