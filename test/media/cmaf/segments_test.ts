@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertLessOrEqual, assertRejects } from "@std/assert";
 import { ALL_FORMATS, BufferSource, EncodedPacketSink, Input } from "mediabunny";
-import { concatBytes } from "../../../src/bytes/hex.ts";
+import { concatBytes, equalBytes } from "../../../src/bytes/hex.ts";
 import { FMP4 } from "../../../src/media/carrier.ts";
 import { selectTracks } from "../../../src/media/select.ts";
 import { PacketSink } from "../../../src/media/mux/ts/chunks.ts";
@@ -55,7 +55,7 @@ for (const name of FILMS) {
     for (const { index } of hls.segments) forth.push(await read(hls, index, bytes));
     const { hls: other } = await open(name);
     for (const { index } of hls.segments.toReversed()) {
-      assertEquals(await read(other, index, bytes), forth[index]);
+      assert(equalBytes(await read(other, index, bytes), forth[index]!));
       assertEquals(forth[index]!.length, hls.segmentBytes(index));
       assertEquals(new Set(typesOf(forth[index]!)), new Set(["moof", "mdat", "free"]));
     }
