@@ -11,7 +11,7 @@ import path from "node:path";
 import process from "node:process";
 import { runtimeName } from "../platform/detect.ts";
 import { ROOT, testFiles } from "./support/files.ts";
-import { commandOf, exit, isRuntime, run, type Runtime } from "./support/runtimes.ts";
+import { commandOf, exit, isRuntime, runAsync, runBeside, type Runtime } from "./support/runtimes.ts";
 import { failedFiles } from "./support/test-report.ts";
 
 /** Time limit per test, where the runtime supports one, ms: a simulated swarm takes 30 s of processor time, of which it has a share. */
@@ -37,6 +37,11 @@ const FLAGS: Readonly<Record<Runtime, readonly string[]>> = {
 
 /** Run one file at a time: these measure memory and delays, or share one browser, which others on the same cores would distort. */
 const ALONE = ["./test/memory/", "./test/attack/", "./test/browser/"];
+/**
+ * Nothing but computation on virtual time, which can wait: one of these at a time runs beside those, with what they leave of
+ * the processor. They mostly wait, and a core would be idle meanwhile. More of these would take longer than all of those.
+ */
+const BESIDE = ["./test/simulation/live_liars", "./test/simulation/live_lines"];
 const FLAGS_ALONE: Readonly<Record<Runtime, readonly string[]>> = {
   deno: ["test", "-A", "--no-check", "-q"],
   node: ["--test", "--test-concurrency=1"],
@@ -57,24 +62,51 @@ const REPORT: Readonly<Record<Runtime, (file: string) => readonly string[]>> = {
 
 const secondRuns: string[] = [];
 
-/** Runs `files` and, where it helps, some of them again. */
-function pass(runtime: Runtime, flags: readonly string[], files: readonly string[]): boolean {
-  if (files.length === 0) return true;
+/** Runs `files` once; gives those that failed and may run again, null when that would not help. */
+async function pass(
+  runtime: Runtime,
+  flags: readonly string[],
+  files: readonly string[],
+  runIt = runAsync,
+): Promise<readonly string[] | null> {
+  if (files.length === 0) return [];
   const directory = mkdtempSync(path.join(tmpdir(), "millrace-tests-"));
   try {
     const report = path.join(directory, "report.xml");
-    if (run(commandOf(runtime), [...flags, ...REPORT[runtime](report), ...files], ROOT)) return true;
+    if (await runIt(commandOf(runtime), [...flags, ...REPORT[runtime](report), ...files], ROOT)) return [];
     const failed = failedFiles(readReport(report), files, ROOT);
-    if (failed.length === 0 || failed.length > MAX_SECOND_RUNS) return false;
-    for (const file of failed) {
-      console.log(`\n== again, alone, on ${runtime}: ${file}`);
-      if (!run(commandOf(runtime), [...FLAGS_ALONE[runtime], file], ROOT)) return false;
-      secondRuns.push(`${file} on ${runtime}`);
-    }
-    return true;
+    return failed.length === 0 || failed.length > MAX_SECOND_RUNS ? null : failed;
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+/** Time between two looks whether the process of `SECOND_RUNS_AFTER_PID` still runs, ms. */
+const LOOK_EVERY_MS = 1000;
+
+/** With `SECOND_RUNS_AFTER_PID` in the environment: resolves when that process has ended, so that a second run is one alone. */
+async function quiet(): Promise<void> {
+  const pid = Number(process.env["SECOND_RUNS_AFTER_PID"] ?? 0);
+  for (let isThere = pid > 0; isThere;) {
+    try {
+      process.kill(pid, 0);
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    } catch {
+      isThere = false;
+    }
+  }
+}
+
+/** Runs what failed in a pass once more, each file alone; returns whether all passed then. */
+async function again(runtime: Runtime, failed: readonly string[] | null): Promise<boolean> {
+  if (failed === null) return false;
+  if (failed.length > 0) await quiet();
+  for (const file of failed) {
+    console.log(`\n== again, alone, on ${runtime}: ${file}`);
+    if (!await runAsync(commandOf(runtime), [...FLAGS_ALONE[runtime], file], ROOT)) return false;
+    secondRuns.push(`${file} on ${runtime}`);
+  }
+  return true;
 }
 
 /** Empty when the runner ended before it could write one: then every file counts as failed. */
@@ -98,9 +130,15 @@ for (const runtime of named.length > 0 ? named : [runtimeName()]) {
   console.log(`\n== tests on ${runtime}`);
   const apart = files.filter((file) => ALONE.some((folder) => file.startsWith(folder)));
   const isLong = (file: string) => LONGEST.some((part) => file.includes(part));
-  const together = files.filter((file) => !apart.includes(file)).sort((a, b) => Number(isLong(b)) - Number(isLong(a)));
-  ok = pass(runtime, FLAGS[runtime], together) && ok;
-  ok = pass(runtime, FLAGS_ALONE[runtime], apart) && ok;
+  const beside = files.filter((file) => BESIDE.some((start) => file.startsWith(start)));
+  const together = files.filter((file) => !apart.includes(file) && !beside.includes(file))
+    .sort((a, b) => Number(isLong(b)) - Number(isLong(a)));
+  ok = await again(runtime, await pass(runtime, FLAGS[runtime], together)) && ok;
+  const failed = await Promise.all([
+    pass(runtime, FLAGS_ALONE[runtime], apart),
+    pass(runtime, FLAGS_ALONE[runtime], beside, runBeside),
+  ]);
+  for (const some of failed) ok = await again(runtime, some) && ok;
 }
 if (secondRuns.length > 0) console.log(`\npassed only when run again, alone:\n  ${secondRuns.join("\n  ")}`);
 exit(ok);

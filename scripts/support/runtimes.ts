@@ -1,5 +1,5 @@
 /** Finds the runtimes: the one on the machine if it is recent enough, else the one from npm. */
-import { spawnSync } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import process from "node:process";
 
 /** Oldest versions that run the sources and tests, and the version requested from npm otherwise. */
@@ -45,6 +45,35 @@ export function run(command: readonly string[], args: readonly string[], cwd: st
   const { status, error } = spawnSync(command[0]!, [...command.slice(1), ...args], { cwd, stdio: "inherit" });
   if (error) console.error(`${command[0]}: ${error.message}`);
   return status === 0;
+}
+
+/** As `run`, without keeping this process from other work. */
+export function runAsync(command: readonly string[], args: readonly string[], cwd: string): Promise<boolean> {
+  return ended(command[0]!, spawn(command[0]!, [...command.slice(1), ...args], { cwd, stdio: "inherit" }));
+}
+
+/**
+ * As `runAsync`, beside other work: it gets the processor time that others leave (not on Windows), and its output is printed
+ * when it has ended.
+ */
+export async function runBeside(command: readonly string[], args: readonly string[], cwd: string): Promise<boolean> {
+  const [name, ...rest] = [...(process.platform === "win32" ? [] : ["nice", "-n", "19"]), ...command, ...args];
+  const child = spawn(name!, rest, { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  const output: Uint8Array[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Uint8Array) => void output.push(chunk));
+  const ok = await ended(name!, child);
+  for (const chunk of output) process.stdout.write(chunk);
+  return ok;
+}
+
+function ended(name: string, child: ChildProcess): Promise<boolean> {
+  return new Promise((resolve) => {
+    child.once("error", (error) => {
+      console.error(`${name}: ${error.message}`);
+      resolve(false);
+    });
+    child.once("close", (status) => resolve(status === 0));
+  });
 }
 
 /** Whether `name` is a runtime that may be named on the command line. */
