@@ -1,7 +1,7 @@
 /** What an export says about items, and an import understands again. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { readExtInf } from "../../src/playlist/m3u/extinf.ts";
+import { readExtInf, writeExtInf } from "../../src/playlist/m3u/extinf.ts";
 import { locateItem } from "../../src/playlist/locate.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { textOf } from "../support/text.ts";
@@ -45,7 +45,7 @@ test("an import of an export has the same items, own ones and those of lists", a
       contentId: id(2),
       isLive: 0,
       poster: "http://p/x.jpg",
-      description: "Two\nlines",
+      description: "Two\nlines, (with ‚this‘)",
     });
     await playlist.add({ transportType: "hls", title: "Hls", url: "http://h/no-ending", isLive: 1 });
     await playlist.add({ transportType: "dash", title: "Dash", url: "http://h/dash", isLive: -1 });
@@ -65,11 +65,25 @@ test("an import of an export has the same items, own ones and those of lists", a
       assertEquals(await imported(other, text), 0);
       // A line of M3U has no line ends.
       const film = before.find(({ title }) => title === "Film")!;
-      film["description"] = "Two lines";
+      film["description"] = "Two lines, (with ‚this‘)";
       assertEquals(await shown(other), before);
       assertEquals((await exported(other)).replaceAll(' x-external="1"', ""), text.replaceAll(' x-external="1"', ""));
     });
   });
+});
+
+test("writeExtInf() puts no comma before that of the title, and readExtInf() reads back the values", () => {
+  const attributes = {
+    "tvg-name": "News, at 9,5",
+    "group-title": 'A, "b"',
+    "x-description": "he said, ‘so’ (‚und so‘), it is",
+  };
+  const entry = { durationSeconds: -1, attributes, title: "News, at 9" };
+  const line = writeExtInf({ ...entry, attributes: { ...attributes, "tvg-logo": "http://h/w_1,h_2/a.png" } });
+  // mpv and VLC take what follows the first comma for the title.
+  assertEquals(line.slice(line.indexOf(",") + 1), "News, at 9");
+  const read = readExtInf(line.slice("#EXTINF:".length));
+  assertEquals(read, { ...entry, attributes: { ...attributes, "tvg-logo": "http://h/w_1%2Ch_2/a.png" } });
 });
 
 test("readExtInf() reads names without a comma, after a wide one, and values with escaped quotes", () => {

@@ -7,6 +7,9 @@ const ATTRIBUTE =
 /** Matches attributes after a comma: some lists put one before them, too. */
 const ATTRIBUTE_AFTER_COMMA = /^\s*[A-Za-z][\w.-]{0,63}\s?=\s?"[^"]*"/;
 
+/** Looks like a comma, and is none to any reader: a single low quotation mark. */
+const LOW_COMMA = "\u201a";
+
 /** A line's parts. */
 export interface ExtInf {
   readonly durationSeconds: number;
@@ -47,9 +50,16 @@ export function readAttributes(
   return { attributes, end: -1, after };
 }
 
-/** A quote inside a value may stand behind a backslash. */
+/** A quote inside a value may stand behind a backslash, and what follows a word as a low quotation mark is one of our commas. */
 function valueOf([, , escaped, double, single, bare]: RegExpExecArray): string {
-  return (escaped?.replaceAll('\\"', '"') ?? double ?? single ?? bare ?? "").trim();
+  const value = (escaped?.replaceAll('\\"', '"') ?? double ?? single ?? bare ?? "").trim();
+  return value.includes(LOW_COMMA) ? value.replace(/(?<=[^\s(])\u201a/g, ",") : value;
+}
+
+/** `value` without commas, for players that take what follows the first one for the title, in quotes or not, as mpv and VLC do. */
+function withoutCommas(value: string): string {
+  if (/^data:/i.test(value)) return value;
+  return /^https?:/i.test(value) ? value.replaceAll(",", "%2C") : value.replace(/(?<=[^\s(]),/g, LOW_COMMA);
 }
 
 /** Of an attribute that a line repeats the first value counts, as in players; several groups are several groups. */
@@ -96,9 +106,10 @@ export function writeAttributes(attributes: Readonly<Record<string, string>>): s
   return text;
 }
 
-/** The whole `#EXTINF` line. */
+/** The whole `#EXTINF` line. Commas in values are written so that each player finds the title. */
 export function writeExtInf({ durationSeconds, attributes, title }: ExtInf): string {
-  return `#EXTINF:${durationSeconds}${writeAttributes(attributes)},${safeTitle(title)}`;
+  const values = Object.entries(attributes).map(([name, value]) => [name, withoutCommas(value)]);
+  return `#EXTINF:${durationSeconds}${writeAttributes(Object.fromEntries(values))},${safeTitle(title)}`;
 }
 
 /** Makes a title that no reader takes for attributes: one line; if it begins like an attribute, its quotes become single. */
