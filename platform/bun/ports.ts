@@ -5,6 +5,7 @@ import type { PlatformOptions } from "../shared/options.ts";
 import { createHttpPort } from "../shared/http-server.ts";
 import { assemblePorts } from "../shared/ports.ts";
 import { endedSockets } from "./ended-sockets.ts";
+import { OldMemory } from "./old-memory.ts";
 import { ReceivedMemory } from "./received-memory.ts";
 import { bunTcp } from "./tcp.ts";
 
@@ -12,12 +13,17 @@ export type { PlatformOptions } from "../shared/options.ts";
 
 const http = createHttpPort({ ended: endedSockets });
 
-/**
- * Bytes of HTTP responses between two full collections: those of a source stay for as long as viewers may ask for them, and have
- * grown old by then. Left alone, Bun kept 400 MiB of a stream of 37 Mb/s. Asked for like this it collects beside other work.
- */
-const COLLECT_ALL_EVERY_BYTES = 8 * 1024 * 1024;
-const responses = new ReceivedMemory(() => Bun.gc(false), undefined, COLLECT_ALL_EVERY_BYTES);
+/** Bytes of HTTP responses between two collections of young objects and looks at the old ones. */
+const COLLECT_EVERY_BYTES = 8 * 1024 * 1024;
+const old = new OldMemory();
+const responses = new ReceivedMemory(
+  () => {
+    Bun.gc(false);
+    old.look();
+  },
+  undefined,
+  COLLECT_EVERY_BYTES,
+);
 
 /** Everything the engine needs of the machine, on Bun. */
 export function createPorts(options: PlatformOptions = {}): Ports {

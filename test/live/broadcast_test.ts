@@ -11,6 +11,7 @@ import type { SignedPiece } from "../../src/live/broadcast/publisher.ts";
 import type { LiveSwarmManager } from "../../src/live/swarm/live-swarms.ts";
 import { MemoryFiles } from "../storage/memory-files.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
+import { isCollected } from "../support/collected.ts";
 import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
 import { sha256 } from "../../platform/shared/digests.ts";
@@ -159,6 +160,29 @@ test("startBroadcast() gives what was read to find the bitrate the times at whic
   assertEquals(times[0], startMs);
   const steps = times.slice(1).map((ms, i) => ms - times[i]!);
   assert(steps.every((ms) => ms > 100 && ms <= 1000), `${steps}`);
+  await broadcast.close();
+});
+
+test("Broadcast lets go what was read to find the bitrate", async () => {
+  const { parts, clock } = setUp();
+  const ts = clip("ts-188.ts");
+  const read: WeakRef<object>[] = [];
+  let end = () => {};
+  const over = new Promise<void>((resolve) => end = resolve);
+  async function* source(): AsyncGenerator<LiveInputEvent> {
+    for (let at = 0; at < ts.length; at += 5000) {
+      const bytes = ts.slice(at, at + 5000);
+      read.push(new WeakRef(bytes));
+      yield { kind: "data", bytes };
+      clock.advance(250);
+      await Promise.resolve();
+    }
+    await over;
+  }
+  const broadcast = await startBroadcast(parts, { input: source(), name: "Test", directory: "/b" });
+  await until("the first is let go", () => isCollected(read[0]!));
+  end();
+  await broadcast.done;
   await broadcast.close();
 });
 

@@ -1,6 +1,7 @@
 import { test } from "node:test";
 import process from "node:process";
 import { assertEquals } from "@std/assert";
+import { OldMemory } from "../../platform/bun/old-memory.ts";
 import { ReceivedMemory } from "../../platform/bun/received-memory.ts";
 
 test("ReceivedMemory collects once per 8 MiB, never while a read is being handled", () => {
@@ -22,4 +23,27 @@ test("ReceivedMemory collects once per 8 MiB, never while a read is being handle
 test("ReceivedMemory finds the collection of young objects on Bun, and nothing elsewhere", () => {
   const found = process.getBuiltinModule("bun:jsc") as { edenGC?: unknown } | undefined;
   assertEquals(typeof found?.edenGC, "Bun" in globalThis ? "function" : "undefined");
+});
+
+test("OldMemory collects everything whenever memory outside the heap has grown by 24 MiB since it was least", () => {
+  const MIB = 1024 * 1024;
+  let usedMib = 100;
+  let collections = 0;
+  const collect = () => {
+    collections++;
+    usedMib = 60;
+  };
+  const memory = new OldMemory(collect, () => usedMib * MIB);
+  const look = (mib: number) => {
+    usedMib = mib;
+    memory.look();
+    return collections;
+  };
+  assertEquals([look(100), look(123), look(90), look(113), look(114)], [0, 0, 0, 0, 1]);
+  assertEquals([look(83), look(84)], [1, 2]);
+});
+
+test("OldMemory finds the collection of all objects on Bun, and nothing elsewhere", () => {
+  const found = process.getBuiltinModule("bun:jsc") as { fullGC?: unknown } | undefined;
+  assertEquals(typeof found?.fullGC, "Bun" in globalThis ? "function" : "undefined");
 });

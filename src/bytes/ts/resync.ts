@@ -3,7 +3,7 @@ import { concatBytes } from "../hex.ts";
 import { PACKET_BYTES, SYNC_BYTE } from "./packet.ts";
 import { LEAST_SYNCS, syncsAt } from "./sync.ts";
 
-/** The packets found. `lost`: bytes were left out before the first of them. */
+/** The packets found, a view of the chunk or memory of its own. `lost`: bytes were left out before the first of them. */
 export interface PacketRun {
   readonly packets: Uint8Array;
   readonly lost: boolean;
@@ -17,15 +17,15 @@ export class TsResync {
   /** Bytes dropped so far. */
   droppedBytes = 0;
 
-  /** Takes a chunk; returns the packets that it completes, in runs without a loss inside. */
+  /** Takes a chunk; returns the packets that it completes, in runs without a loss inside. Copies as little as it can. */
   push(chunk: Uint8Array): PacketRun[] {
-    const bytes = this.#rest.length === 0 ? chunk : concatBytes([this.#rest, chunk]);
     const runs: PacketRun[] = [];
+    const bytes = this.#joined(chunk, runs);
     let at = 0;
     let start = 0;
     const close = () => {
       if (at > start) {
-        runs.push({ packets: bytes.slice(start, at), lost: this.#isLost });
+        runs.push({ packets: bytes.subarray(start, at), lost: this.#isLost });
         this.#isLost = false;
       }
     };
@@ -49,6 +49,16 @@ export class TsResync {
     close();
     this.#rest = bytes.slice(at);
     return runs;
+  }
+
+  /** What to look through: all of the chunk with what is kept before it, or what follows the packet that it completes. */
+  #joined(chunk: Uint8Array, runs: PacketRun[]): Uint8Array {
+    const rest = this.#rest;
+    if (rest.length === 0) return chunk;
+    const missing = PACKET_BYTES - rest.length;
+    if (!this.#isSynced || rest[0] !== SYNC_BYTE || chunk.length < missing) return concatBytes([rest, chunk]);
+    runs.push({ packets: concatBytes([rest, chunk.subarray(0, missing)]), lost: false });
+    return chunk.subarray(missing);
   }
 
   /** Drops the partial packet kept: the next bytes come from a new connection. */

@@ -88,7 +88,7 @@ export async function startBroadcast(parts: BroadcastParts, options: BroadcastOp
       uploadLimitBytesPerSecond,
       input,
       identity,
-      early: probe.events,
+      early: [...probe.events],
     };
     return new RunningBroadcast(parts, running);
   } catch (error) {
@@ -135,8 +135,8 @@ interface Running {
   readonly uploadLimitBytesPerSecond: number;
   readonly input: AsyncIterator<LiveInputEvent>;
   readonly identity: Pick<Broadcast, "metainfo" | "transportFile" | "contentId">;
-  /** Read while the bitrate was measured. */
-  readonly early: readonly TimedEvent[];
+  /** Read while the bitrate was measured: up to 36 MiB, let go as they are sent. */
+  readonly early: TimedEvent[];
 }
 
 class RunningBroadcast implements Broadcast {
@@ -222,7 +222,9 @@ class RunningBroadcast implements Broadcast {
     const { signal } = this.#stopping;
     try {
       // With the time of the start instead, three seconds in one burst would make the stream seem half again as fast.
-      for (const { event, atMs } of early) await this.#take(event, atMs);
+      for (let first = early.shift(); first !== undefined; first = early.shift()) {
+        await this.#take(first.event, first.atMs);
+      }
       for (;;) {
         const next = await withSignal(input.next(), signal);
         if (next.done === true) return await this.#publisher.end();

@@ -91,7 +91,7 @@ export class PieceCutter {
   #packet(bytes: Uint8Array, at: number, nowMs: number, out: CutPiece[]): void {
     const news = this.#watch.push(bytes, at);
     if (this.#packets.length === 0) this.#open(nowMs);
-    this.#packets.push(bytes.slice(at, at + PACKET_BYTES));
+    this.#packets.push(bytes.subarray(at, at + PACKET_BYTES));
     this.#pushed++;
     if (news.tablePid !== null) this.#tablePids.add(news.tablePid);
     if (news.accessPoint !== null && (this.#flags & FLAG_RANDOM_ACCESS) === 0) {

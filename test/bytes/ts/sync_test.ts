@@ -63,6 +63,14 @@ test("TsResync finds the packets wherever the stream begins and however it is cu
   }
 });
 
+test("TsResync copies only the packets that begin in one chunk and end in the next", () => {
+  const resync = new TsResync();
+  const chunks = [0, 1, 2].map((n) => CLIP.slice(n * 2000, (n + 1) * 2000));
+  const runs = chunks.map((chunk) => resync.push(chunk));
+  assertEquals(runs.map((of) => of.map(({ packets }) => packets.length / PACKET_BYTES)), [[10], [1, 10], [1, 9]]);
+  for (const [n, of] of runs.entries()) assert(of.at(-1)!.packets.buffer === chunks[n]!.buffer, `chunk ${n}`);
+});
+
 test("TsResync marks the packets after a loss, and counts what it dropped", () => {
   const resync = new TsResync();
   const packets = (from: number, to: number) => CLIP.slice(from * PACKET_BYTES, to * PACKET_BYTES);
