@@ -102,10 +102,8 @@ interface Sending {
 async function send({ engine, opened, config, ports, place, stopped, signal }: Sending): Promise<void> {
   const { name, directory, publishDir, fileName } = place;
   const { input, end } = endable(opened.input);
-  const line = new StatusLine(config.json, process.stdout, () => ({
-    ...describe(broadcast.status()),
-    lost_packets: opened.lostPackets(),
-  }));
+  const figures = () => ({ ...describe(broadcast.status()), lost_packets: opened.lostPackets() });
+  const line = new StatusLine(config.json, process.stdout, figures, ports.log);
   if (opened.isAwaited) {
     // Its sender has to be started now, and whoever broadcast under this name before knows the id by which viewers find it.
     const content_id = await keptContentId(ports.files, directory);

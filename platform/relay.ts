@@ -25,7 +25,7 @@ export async function runRelay(config: Config, ports: Ports, stopped: Promise<vo
   return await untilStopped(stopped, (signal) =>
     withEngine(ports, peersOnly(config, directory), async (engine) => {
       const relay = await engine.relay(selector, { signal });
-      const line = new StatusLine(config.json, process.stdout, () => describe(relay.status()));
+      const line = new StatusLine(config.json, process.stdout, () => describe(relay.status()), ports.log);
       const { peerAddress } = engine;
       line.begin("relay", {
         name: relay.metainfo.name,

@@ -1,4 +1,6 @@
 /** Prints what `broadcast` and `relay` show: the facts once, then figures each second. */
+import { faultFields, guarded } from "../src/bytes/guarded-clock.ts";
+import type { Logger } from "../src/ports.ts";
 /** Time between two prints of the figures, ms. */
 const EVERY_MS = 1000;
 
@@ -29,14 +31,17 @@ export class StatusLine {
   readonly #json: boolean;
   readonly #out: StatusOutput;
   readonly #figures: () => Figures;
+  readonly #log: Logger;
   #timer: ReturnType<typeof setInterval> | null = null;
   #isOpen = false;
   #isGone = false;
 
-  constructor(json: boolean, out: StatusOutput, figures: () => Figures) {
+  /** `log` takes a fault of ours in the figures: that line is left out, and the next one comes in time. */
+  constructor(json: boolean, out: StatusOutput, figures: () => Figures, log: Logger) {
     this.#json = json;
     this.#out = out;
     this.#figures = figures;
+    this.#log = log;
     // The program that reads the output may end; the broadcast goes on.
     out.on("error", () => {
       this.#isGone = true;
@@ -46,7 +51,10 @@ export class StatusLine {
   /** Prints the facts, and begins to print figures. */
   begin(event: string, facts: Fields): void {
     this.tell(event, facts);
-    if (this.#json || this.#out.isTTY === true) this.#timer = setInterval(() => this.#tell(), EVERY_MS);
+    if (this.#json || this.#out.isTTY === true) {
+      const failed = (error: unknown) => this.#log.log("error", "figures were not printed", faultFields(error));
+      this.#timer = setInterval(guarded(() => this.#tell(), failed), EVERY_MS);
+    }
   }
 
   /** Prints facts. */

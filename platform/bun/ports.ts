@@ -2,7 +2,6 @@
 /// <reference path="./bun-api.d.ts" />
 import type { Ports } from "../../src/ports.ts";
 import type { PlatformOptions } from "../shared/options.ts";
-import { createHttpPort } from "../shared/http-server.ts";
 import { assemblePorts } from "../shared/ports.ts";
 import { endedSockets } from "./ended-sockets.ts";
 import { OldMemory } from "./old-memory.ts";
@@ -10,8 +9,6 @@ import { ReceivedMemory } from "./received-memory.ts";
 import { bunTcp } from "./tcp.ts";
 
 export type { PlatformOptions } from "../shared/options.ts";
-
-const http = createHttpPort({ ended: endedSockets });
 
 /** Bytes of HTTP responses between two collections of young objects and looks at the old ones. */
 const COLLECT_EVERY_BYTES = 8 * 1024 * 1024;
@@ -31,7 +28,7 @@ export function createPorts(options: PlatformOptions = {}): Ports {
     name: "bun",
     version: Bun.version,
     tcp: bunTcp,
-    http,
+    http: { ended: endedSockets },
     received: (bytes) => responses.add(bytes),
   }, options);
 }

@@ -1,7 +1,6 @@
 /** The ports on Deno. */
 import type { Ports } from "../../src/ports.ts";
 import type { PlatformOptions } from "../shared/options.ts";
-import { createHttpPort } from "../shared/http-server.ts";
 import { watchListener } from "../shared/listener-watch.ts";
 import { assemblePorts } from "../shared/ports.ts";
 import { openFastReceiver } from "./receive-buffer.ts";
@@ -9,10 +8,11 @@ import { denoTcp } from "./tcp.ts";
 
 export type { PlatformOptions } from "../shared/options.ts";
 
-const http = createHttpPort({ watch: watchListener });
-
 /** Everything the engine needs of the machine, on Deno. */
 export function createPorts(options: PlatformOptions = {}): Ports {
   const { deno: version } = Deno.version;
-  return assemblePorts({ name: "deno", version, tcp: denoTcp, http, openFastReceiver }, options);
+  return assemblePorts(
+    { name: "deno", version, tcp: denoTcp, http: { watch: watchListener }, openFastReceiver },
+    options,
+  );
 }

@@ -8,6 +8,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { HttpPort, HttpServer, SocketAddress } from "../../src/ports.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { machineKey } from "../../src/bytes/machine-key.ts";
+import { guarded } from "../../src/bytes/guarded-clock.ts";
 import { noteTurn } from "../../src/bytes/turn.ts";
 import { FREED, lendChunks, lenderOf } from "../../src/bytes/lent-chunks.ts";
 import { type EndedSockets, HttpConnections } from "./http-connections.ts";
@@ -73,18 +74,27 @@ const LISTEN_BACKLOG = 4096;
 /** How often idle connections are closed while the server closes, ms. */
 const IDLE_CHECK_MS = 50;
 
-interface HttpPortParts {
+/** What differs between runtimes, and what tests replace. */
+export interface HttpPortParts {
   /** Reopens the listener on runtimes that may stop accepting; default: none. */
   readonly watch?: typeof watchListener;
   readonly limits?: typeof HTTP_LIMITS;
   readonly connections?: () => HttpConnections;
   /** For runtimes whose sockets do not end when the client closes its side. Null: nothing tells, and such clients are cut off. */
   readonly ended?: EndedSockets | null;
+  /** Takes a fault of ours in a check of connections or of the listener; the next check comes in time. */
+  readonly failed?: (error: unknown) => void;
 }
 
 /** HTTP on node:http. */
 export function createHttpPort(
-  { watch, limits = HTTP_LIMITS, connections = () => new HttpConnections(), ended = readToTheEnd }: HttpPortParts = {},
+  {
+    watch,
+    limits = HTTP_LIMITS,
+    connections = () => new HttpConnections(),
+    ended = readToTheEnd,
+    failed = () => {},
+  }: HttpPortParts = {},
 ): HttpPort {
   return {
     async serve(at, handler): Promise<HttpServer> {
@@ -106,18 +116,17 @@ export function createHttpPort(
         for (const server of servers) server.close();
         open.destroyIdle();
         // This fails while no descriptor is free; the watch then calls again.
-        listen(address).then(() => void (closing && closeAll(servers, open, 0)), () => {});
+        listen(address).then(() => void (closing && closeAll(servers, open, 0, failed)), () => {});
       };
-      const unwatch = watch?.(address, () => open.accepted, reopen);
-      const looking = setInterval(() => {
-        if (ended !== null) open.destroyLeft(limits.quietMs, ended).catch(() => {});
-      }, LEFT_CHECK_MS);
+      const unwatch = watch?.(address, () => open.accepted, reopen, failed);
+      const look = guarded(() => ended === null ? null : open.destroyLeft(limits.quietMs, ended), failed);
+      const looking = setInterval(look, LEFT_CHECK_MS);
       looking.unref();
       return {
         address,
         close: (graceMs) => {
           unwatch?.();
-          return closing ??= closeAll(servers, open, graceMs).finally(() => clearInterval(looking));
+          return closing ??= closeAll(servers, open, graceMs, failed).finally(() => clearInterval(looking));
         },
       };
     },
@@ -167,16 +176,23 @@ function listening(server: http.Server, at: SocketAddress): Promise<SocketAddres
   });
 }
 
-function closeAll(servers: ReadonlySet<http.Server>, connections: HttpConnections, graceMs: number): Promise<void> {
+function closeAll(
+  servers: ReadonlySet<http.Server>,
+  connections: HttpConnections,
+  graceMs: number,
+  failed: (error: unknown) => void,
+): Promise<void> {
   return new Promise((resolve) => {
     // A kept-alive connection that becomes idle after its last response would keep the server open.
-    const idle = setInterval(() => servers.forEach((server) => server.closeIdleConnections()), IDLE_CHECK_MS);
-    const timer = setTimeout(() => {
+    const closeIdle = guarded(() => servers.forEach((server) => server.closeIdleConnections()), failed);
+    const idle = setInterval(closeIdle, IDLE_CHECK_MS);
+    const end = guarded(() => {
       connections.destroyAll();
       servers.forEach((server) => server.closeAllConnections());
-    }, graceMs);
+    }, failed);
+    const timer = setTimeout(end, graceMs);
     const ends = [...servers].map((server) => new Promise<void>((end) => server.close(() => end())));
-    servers.forEach((server) => server.closeIdleConnections());
+    closeIdle();
     void Promise.all(ends).then(() => {
       clearInterval(idle);
       clearTimeout(timer);

@@ -1,5 +1,6 @@
 /** Notices a listener that the runtime has stopped serving. */
 import net from "node:net";
+import { guarded } from "../../src/bytes/guarded-clock.ts";
 import type { SocketAddress } from "../../src/ports.ts";
 
 /** A server that accepted no connection for this long is tested, ms. */
@@ -11,28 +12,39 @@ const ACCEPT_MS = 1000;
  * Deno stops accepting for good when it runs out of descriptors for a moment: the listener stays open, no error is reported,
  * and clients wait in the kernel's queue. So whenever `accepted`, a count of the connections to `at`, did not grow for a
  * while, a connection of our own tests whether connections are still accepted; if not, `reopen` is called until they are.
- * Returns a function that ends the watch.
+ * Returns a function that ends the watch. `failed` takes a fault of ours in a check; the next one comes in time.
  */
-export function watchListener(at: SocketAddress, accepted: () => number, reopen: () => void): () => void {
+export function watchListener(
+  at: SocketAddress,
+  accepted: () => number,
+  reopen: () => void,
+  failed: (error: unknown) => void = () => {},
+): () => void {
   let seen = accepted();
-  const timer = setInterval(() => {
+  const check = guarded(() => {
     const now = accepted();
-    if (now === seen) tryListener(at, () => accepted() > now, reopen);
+    if (now === seen) tryListener(at, () => accepted() > now, reopen, failed);
     seen = now;
-  }, CHECK_MS);
+  }, failed);
+  const timer = setInterval(check, CHECK_MS);
   timer.unref();
   return () => clearInterval(timer);
 }
 
 /** Connects; calls `onDead` when nothing listens there or `accepted` stays false. */
-function tryListener({ host, port }: SocketAddress, accepted: () => boolean, onDead: () => void): void {
+function tryListener(
+  { host, port }: SocketAddress,
+  accepted: () => boolean,
+  onDead: () => void,
+  failed: (error: unknown) => void,
+): void {
   const probe = net.connect({ host: host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host, port });
-  const finish = (isDead: boolean) => {
+  const finish = guarded((isDead: boolean) => {
     clearTimeout(timer);
     probe.destroy();
     if (isDead) onDead();
-  };
-  const timer = setTimeout(() => finish(!accepted()), ACCEPT_MS);
+  }, failed);
+  const timer = setTimeout(guarded(() => finish(!accepted()), failed), ACCEPT_MS);
   // Any other error, such as having no free descriptor, says nothing about the listener.
   probe.on("error", (error: { code?: string }) => finish(error.code === "ECONNREFUSED"));
 }

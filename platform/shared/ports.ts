@@ -1,12 +1,14 @@
 /** Assembles a platform's ports from those of the runtime and those that all runtimes share. */
 import process from "node:process";
-import type { HttpPort, Ports, RuntimeFacts, RuntimeUsage, TcpPort } from "../../src/ports.ts";
+import { faultFields } from "../../src/bytes/guarded-clock.ts";
+import type { Ports, RuntimeFacts, RuntimeUsage, TcpPort } from "../../src/ports.ts";
 import { createClock } from "./clock.ts";
 import { sha1, sha256 } from "./digests.ts";
 import { createFetch } from "./fetch.ts";
 import { deviceTls } from "./device-tls.ts";
 import { files } from "./files.ts";
 import { createHttpClient } from "./http-client.ts";
+import { createHttpPort, type HttpPortParts } from "./http-server.ts";
 import { localSockets } from "./local-sockets.ts";
 import { createLogger } from "./logger.ts";
 import { network } from "./network.ts";
@@ -21,7 +23,7 @@ export interface RuntimeParts {
   readonly name: RuntimeFacts["name"];
   readonly version: string;
   readonly tcp: TcpPort;
-  readonly http: HttpPort;
+  readonly http: Omit<HttpPortParts, "failed">;
   /** Where the runtime's own way to enlarge receive buffers of UDP has no effect, or where it delivers slowly. */
   readonly openFastReceiver?: OpenFastReceiver;
   /** Called with the bytes of each part of an HTTP response that arrived. */
@@ -34,6 +36,8 @@ const PLATFORMS: readonly RuntimeFacts["platform"][] = ["linux", "win32", "andro
 export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Ports {
   const { clock, pendingTimers } = createClock((timer) => unref(timer));
   const httpClient = createHttpClient(parts.received === undefined ? {} : { received: parts.received });
+  const log = createLogger({ ...options.log, clock, write: (line) => void process.stderr.write(line) });
+  const failed = (error: unknown) => log.log("error", "a fault in a check of the HTTP server", faultFields(error));
   const platform = PLATFORMS.find((name) => name === process.platform) ?? "linux";
   return {
     runtime: { name: parts.name, version: parts.version, platform, usage: () => usage(parts.name, pendingTimers()) },
@@ -49,10 +53,10 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
     localSockets,
     deviceTls,
     network,
-    http: parts.http,
+    http: createHttpPort({ ...parts.http, failed }),
     httpClient,
     fetch: createFetch({ httpClient, network, clock }),
-    log: createLogger({ ...options.log, clock, write: (line) => void process.stderr.write(line) }),
+    log,
   };
 }
 

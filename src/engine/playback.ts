@@ -38,7 +38,7 @@ export async function openSessions(
     startTimeoutMs,
     cushion,
     audioEncoder: new FfmpegEncoder(processes, clock),
-    foreignReader: new ForeignPrograms(processes, ports.http, clock),
+    foreignReader: new ForeignPrograms(processes, ports.http, clock, log),
     audioTarget: options.audioTarget ?? "aac",
     observer: sessionObserver(metrics, log),
     onMetadata: (metainfo) => {

@@ -1,4 +1,6 @@
 /** The requests of one peer, served in order as fast as its socket and the rate limit allow. */
+import { guarded } from "../bytes/guarded-clock.ts";
+import { MillraceError } from "../errors.ts";
 import { payloadBytes, PIECE_HEADER_BYTES } from "../wire/piece-messages.ts";
 import { BLOCK_BYTES, type PeerLink } from "../wire/types.ts";
 import type { TokenBucket } from "./token-bucket.ts";
@@ -33,7 +35,7 @@ export interface UploadingPeer {
   uploaded(bytes: number): void;
 }
 
-/** One peer's upload queue. */
+/** One peer's upload queue. A fault of ours in a timer or a promise of it ends the link to that peer. */
 export class UploadQueue {
   readonly #peer: UploadingPeer;
   readonly #link: PeerLink;
@@ -50,16 +52,19 @@ export class UploadQueue {
    * memory.
    */
   #lent: [UploadRun | null, UploadRun | null] = [null, null];
-  readonly #pump = () => this.#run();
+  readonly #failed: (cause: unknown) => void;
+  readonly #pump: () => void;
 
   constructor(peer: UploadingPeer, link: PeerLink, cache: UploadCache, bucket: TokenBucket) {
     this.#peer = peer;
     this.#link = link;
     this.#cache = cache;
     this.#bucket = bucket;
+    this.#failed = (cause) => link.close(new MillraceError("internal", "sending to a peer failed", { cause }));
+    this.#pump = guarded(() => this.#run(), this.#failed);
     link.onDrain = () => {
       this.#isBlocked = false;
-      this.#run();
+      this.#pump();
     };
   }
 
@@ -77,7 +82,7 @@ export class UploadQueue {
     // Requests arrive many at a time: those for adjacent blocks are served together.
     queueMicrotask(() => {
       this.#isScheduled = false;
-      this.#run();
+      this.#pump();
     });
     return true;
   }
@@ -117,7 +122,7 @@ export class UploadQueue {
       const isBlock = this.#cache.holds(piece, offset, length);
       const run = isBlock ? this.#cache.peek(piece, offset) : null;
       if (run !== null) this.#send(run, this.#take());
-      else this.#load(request, isBlock);
+      else this.#load(request, isBlock).catch(this.#failed);
       this.#prefetch();
     }
   }
@@ -166,20 +171,27 @@ export class UploadQueue {
     if (this.#cache.holds(piece, offset, length)) this.#cache.prefetch(piece, offset);
   }
 
-  #load(request: Request, isBlock: boolean): void {
+  async #load(request: Request, isBlock: boolean): Promise<void> {
     this.#isLoading = true;
     const { piece, offset, length } = request;
-    const job = isBlock
-      ? this.#cache.load(piece, offset).then((run) => this.#isFirst(request) && this.#send(run, this.#take()))
-      : this.#cache.read(piece, offset, length).then((bytes) => this.#isFirst(request) && this.#sendAlone(bytes));
-    job.catch(() => {
-      if (!this.#isFirst(request)) return;
-      this.#shift();
-      this.#refuse(request);
-    }).finally(() => {
-      this.#isLoading = false;
-      this.#run();
-    });
+    let answer: () => void;
+    try {
+      if (isBlock) {
+        const run = await this.#cache.load(piece, offset);
+        answer = () => this.#send(run, this.#take());
+      } else {
+        const bytes = await this.#cache.read(piece, offset, length);
+        answer = () => this.#sendAlone(bytes);
+      }
+    } catch {
+      answer = () => {
+        this.#shift();
+        this.#refuse(request);
+      };
+    }
+    this.#isLoading = false;
+    if (this.#isFirst(request)) answer();
+    this.#run();
   }
 
   /** Whether the request was neither withdrawn nor refused meanwhile. */

@@ -7,6 +7,7 @@ import process from "node:process";
 import { broadcastFileName } from "../../src/inputs/broadcast-name.ts";
 import { StatusLine, statusText } from "../../platform/status-line.ts";
 import { clip, clipPath } from "../support/fixtures.ts";
+import { silent } from "../support/fault-log.ts";
 import { TsLooper } from "../../src/inputs/ts-looper.ts";
 import { until } from "../support/until.ts";
 import { assertPlays, facts, flags, read, watch, withViewer } from "./broadcast-support.ts";
@@ -161,7 +162,8 @@ test("StatusLine rewrites one line on a terminal, and prints only the facts else
   );
   for (const isTTY of [true, false]) {
     let text = "";
-    const line = new StatusLine(false, { isTTY, write: (more) => text += more, on: () => {} }, () => figures);
+    const out = { isTTY, write: (more: string) => text += more, on: () => {} };
+    const line = new StatusLine(false, out, () => figures, silent);
     line.begin("broadcast", { content_id: "00", peers: null });
     if (isTTY) await until("the line to be there", () => text.includes("\r"));
     line.end({});

@@ -1,9 +1,10 @@
 /** Runs ffmpeg and ffprobe on untrusted files: bounded, with deadlines, and without access to anything but that file. */
 import { type Holder, OWN, Shares, type Shortage } from "../../bytes/shares.ts";
 import { deadline, withSignal } from "../../bytes/deadline.ts";
+import { faultFields, guardedClock } from "../../bytes/guarded-clock.ts";
 import type { ByteSource } from "../../bytes/source.ts";
 import { abortError, MillraceError } from "../../errors.ts";
-import type { ChildProcess, Clock, HttpPort, ProcessPort, Timer } from "../../ports.ts";
+import type { ChildProcess, Clock, HttpPort, Logger, ProcessPort, Timer } from "../../ports.ts";
 import { FfmpegLog } from "../transcode/ffmpeg-log.ts";
 import { isThereDespite } from "../program-there.ts";
 import { type Door, DoorKeeper } from "./file-door.ts";
@@ -45,6 +46,7 @@ const ENVIRONMENT = { http_proxy: "", no_proxy: "*" };
 export class ForeignPrograms implements ForeignReader {
   readonly #processes: ProcessPort;
   readonly #clock: Clock;
+  readonly #log: Logger | null;
   readonly #doors: DoorKeeper;
   readonly #places = new Shares(PROGRAM_LIMITS);
   readonly #running = new Map<Program, Holder>();
@@ -52,9 +54,11 @@ export class ForeignPrograms implements ForeignReader {
   readonly #waiting = new Set<() => void>();
   #found = false;
 
-  constructor(processes: ProcessPort, http: HttpPort, clock: Clock) {
+  /** `log`: where faults of ours in timers of programs are reported; each ends its program. */
+  constructor(processes: ProcessPort, http: HttpPort, clock: Clock, log: Logger | null = null) {
     this.#processes = processes;
     this.#clock = clock;
+    this.#log = log;
     this.#doors = new DoorKeeper(http);
   }
 
@@ -90,9 +94,12 @@ export class ForeignPrograms implements ForeignReader {
       door = await this.#doors.open(source);
       child = await this.#processes.spawn(job.program, job.arguments(door.url), { env: ENVIRONMENT });
       if (signal.aborted) throw abortError(signal);
-      const program: Program = new Program(job, door, child, this.#clock, () => {
-        this.#running.delete(program);
-        this.#giveBack(holder);
+      const program: Program = new Program(job, door, child, this.#clock, {
+        closed: () => {
+          this.#running.delete(program);
+          this.#giveBack(holder);
+        },
+        failed: (error) => this.#log?.log("error", "a fault of the engine ended a program", faultFields(error)),
       });
       this.#running.set(program, holder);
       return program;
@@ -163,13 +170,21 @@ function shortageText({ kind }: Holder, shortage: Shortage | null): string {
   return `${whose}: stop one, or try again later`;
 }
 
+/** What a program reports. */
+interface ProgramOwner {
+  /** It has ended: its place is free. */
+  closed(): void;
+  /** A fault of ours in one of its timers ended it. */
+  failed(error: unknown): void;
+}
+
 /** A running program. */
 class Program implements ForeignRun {
   readonly #job: ForeignJob;
   readonly #door: Door;
   readonly #child: ChildProcess;
   readonly #clock: Clock;
-  readonly #closed: () => void;
+  readonly #owner: ProgramOwner;
   readonly #output: ReadableStreamDefaultReader<Uint8Array>;
   readonly #log = new FfmpegLog();
   /** Its error output was read to the end. */
@@ -178,16 +193,17 @@ class Program implements ForeignRun {
   #givenBytes = 0;
   #isClosed = false;
   #isSetAside = false;
+  #fault: MillraceError | null = null;
   /** Since when nobody reads from it, monotonic ms; null: somebody does. */
   #idleSinceMs: number | null = null;
   #idle: Timer | null = null;
 
-  constructor(job: ForeignJob, door: Door, child: ChildProcess, clock: Clock, closed: () => void) {
+  constructor(job: ForeignJob, door: Door, child: ChildProcess, clock: Clock, owner: ProgramOwner) {
     this.#job = job;
     this.#door = door;
     this.#child = child;
-    this.#clock = clock;
-    this.#closed = closed;
+    this.#clock = guardedClock(clock, (error) => this.#fail(error));
+    this.#owner = owner;
     this.#output = child.stdout.getReader();
     // What was read so far is enough.
     this.#logged = this.#log.read(child.stderr).catch(() => {});
@@ -235,8 +251,10 @@ class Program implements ForeignRun {
 
   async #next(signal: AbortSignal): Promise<Uint8Array | null> {
     if (signal.aborted) throw abortError(signal);
+    if (this.#fault !== null) throw this.#fault;
     if (this.#isClosed) throw new MillraceError("closed", "the program was ended");
     const { done, value } = await this.#read(signal);
+    if (this.#fault !== null) throw this.#fault;
     if (this.#door.failure !== null) throw this.#door.failure;
     if (!done) {
       this.#givenBytes += value.length;
@@ -254,11 +272,25 @@ class Program implements ForeignRun {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#idle?.cancel();
-    this.#child.kill("SIGKILL");
-    this.#door.close();
-    this.#reading?.catch(() => {});
-    void this.#output.cancel().catch(() => {});
-    this.#closed();
+    try {
+      this.#child.kill("SIGKILL");
+      this.#door.close();
+      this.#reading?.catch(() => {});
+      void this.#output.cancel().catch(() => {});
+    } finally {
+      // Its place is free whatever fails.
+      this.#owner.closed();
+    }
+  }
+
+  #fail(cause: unknown): void {
+    this.#fault = new MillraceError("internal", "a fault of the engine ended the program", { cause });
+    this.#owner.failed(cause);
+    try {
+      this.close();
+    } catch (error) {
+      this.#owner.failed(error);
+    }
   }
 
   /** Reads the next output; waits as long as the program waits for the file, but not for a program that hangs. */

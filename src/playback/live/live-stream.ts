@@ -81,7 +81,8 @@ export class LiveStream {
     this.#broke = options.broke ?? (() => {});
     this.#clock = clock;
     this.#windowMs = limits.windowMs;
-    this.window = new PacketWindow({ ...limits, windowMs: limits.windowMs + GRACE_MS }, options.files ?? null);
+    const kept = { ...limits, windowMs: limits.windowMs + GRACE_MS };
+    this.window = new PacketWindow(kept, options.files ?? null, (error) => this.#break(error));
     this.cuts = new LiveCuts({
       leastNumber: options.leastNumber ?? 0,
       timeOf: (packet) => this.window.timeOf(packet),
@@ -259,10 +260,16 @@ export class LiveStream {
     try {
       step();
     } catch (cause) {
-      const message = "a fault of the engine ended this stream: start it again";
-      this.#breaking.abort(new MillraceError("internal", message, { cause }));
-      this.#broke(cause);
+      this.#break(cause);
     }
+  }
+
+  /** Ends this stream for those who play it. */
+  #break(cause: unknown): void {
+    if (this.ending.aborted) return;
+    const message = "a fault of the engine ended this stream: start it again";
+    this.#breaking.abort(new MillraceError("internal", message, { cause }));
+    this.#broke(cause);
   }
 
   #tick(): void {

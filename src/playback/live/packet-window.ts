@@ -46,6 +46,7 @@ export class PacketWindow implements ByteSource {
   readonly sizeBytes = Number.MAX_SAFE_INTEGER;
   readonly #limits: WindowLimits;
   readonly #files: WindowFiles | null;
+  readonly #failed: (error: unknown) => void;
   #chunks: Chunk[] = [];
   #memoryBytes = 0;
   #diskBytes = 0;
@@ -57,9 +58,11 @@ export class PacketWindow implements ByteSource {
   /** Packets so far: number of the next one. */
   end = 0;
 
-  constructor(limits: WindowLimits, files: WindowFiles | null = null) {
+  /** `failed` takes a fault of ours in moving data to the disk; the rest then stays in memory. */
+  constructor(limits: WindowLimits, files: WindowFiles | null = null, failed: (error: unknown) => void = () => {}) {
     this.#limits = limits;
     this.#files = files;
+    this.#failed = failed;
   }
 
   /** Bytes kept in memory. */
@@ -91,7 +94,7 @@ export class PacketWindow implements ByteSource {
     this.end += packetCount;
     this.#memoryBytes += packetCount * PACKET_BYTES;
     this.#trim(captureMs);
-    if (this.#files !== null && !this.#isMoving) void this.#move(this.#files);
+    if (this.#files !== null && !this.#isMoving) this.#move(this.#files).catch(this.#failed);
   }
 
   /** Drops everything; resolves when the disk is clean. */
