@@ -83,8 +83,8 @@ function play(url: string, seeks: number[]): Promise<Outcome> {
     const event = (name: string) =>
       new Promise<void>((resolve, reject) => {
         const timer = setTimeout(
-          () => reject(new Error(`no ${name} within 8 s at ${video.currentTime}: ${errors.join()}`)),
-          8_000,
+          () => reject(new Error(`no ${name} within 40 s at ${video.currentTime}: ${errors.join()}`)),
+          40_000,
         );
         video.addEventListener(name, () => {
           clearTimeout(timer);

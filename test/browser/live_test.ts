@@ -80,7 +80,7 @@ function watch(url: string, ms: number): Promise<Outcome> {
     hls.on(Hls.Events.FRAG_BUFFERED, (_: unknown, data: any) => loaded.push(data.frag.sn));
     const begun = performance.now();
     const playing = new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`nothing plays within 15 s: ${errors.join()}`)), 15_000);
+      const timer = setTimeout(() => reject(new Error(`nothing plays within a minute: ${errors.join()}`)), 60_000);
       video.addEventListener("playing", () => (clearTimeout(timer), resolve()), { once: true });
     });
     hls.loadSource(address);
@@ -182,7 +182,7 @@ test("hls.js plays over gaps and discontinuities wherever they fall, to the end"
     hls.on(Hls.Events.ERROR, (_: unknown, data: any) => errors.push(data.details));
     const ended = new Promise<boolean>((resolve) => {
       video.addEventListener("ended", () => resolve(true), { once: true });
-      setTimeout(() => resolve(false), 40_000);
+      setTimeout(() => resolve(false), 120_000);
     });
     hls.loadSource("/gaps/list.m3u8");
     hls.attachMedia(video);

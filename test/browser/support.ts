@@ -4,9 +4,12 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Browser, chromium, type Page } from "playwright-core";
 
+/** What a page is waited for, ms: beside other tests it has a fraction of a core. */
+const WAIT_MS = 90_000;
+
 /** Debian's Chromium, headless, without requests of its own. `flags`: further command line flags. */
-export function launchChromium(flags: readonly string[] = []): Promise<Browser> {
-  return chromium.launch({
+export async function launchChromium(flags: readonly string[] = []): Promise<Browser> {
+  const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: [
       "--no-sandbox",
@@ -20,6 +23,14 @@ export function launchChromium(flags: readonly string[] = []): Promise<Browser> 
       ...flags,
     ],
   });
+  // `newPage` uses it, too.
+  const newContext = browser.newContext.bind(browser);
+  browser.newContext = async (options) => {
+    const context = await newContext(options);
+    context.setDefaultTimeout(WAIT_MS);
+    return context;
+  };
+  return browser;
 }
 
 /** An open page with hls.js, and the server that it came from. */

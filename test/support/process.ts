@@ -3,6 +3,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
 import { concatBytes } from "../../src/bytes/hex.ts";
 
+/** Longest wait for a line, ms: on a busy machine a program begins a minute late. */
+const WAIT_MS = 100_000;
+
 /** A running program. */
 export interface Program {
   readonly child: ChildProcess;
@@ -56,7 +59,7 @@ export function start(
     child,
     output: () => all,
     exited,
-    line(pattern, timeoutMs = 30_000) {
+    line(pattern, timeoutMs = WAIT_MS) {
       return new Promise((resolve, reject) => {
         const timer = setTimeout(
           () => done(new Error(`${command}: no line like ${pattern} within ${timeoutMs} ms:\n${all.slice(-2000)}`)),
