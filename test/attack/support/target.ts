@@ -82,7 +82,9 @@ export async function withTarget(
 
 /** Runs `attack` while another client asks for the version every 20 ms; returns what it cost. */
 export async function costOf(target: Pick<Target, "url" | "pid">, attack: () => Promise<void>): Promise<Cost> {
-  const watcher = new Worker(new URL("./watcher.ts", import.meta.url), { workerData: { url: target.url } });
+  const watcher = new Worker(new URL("./watcher.ts", import.meta.url), {
+    workerData: { url: target.url, pid: target.pid },
+  });
   const next = () =>
     new Promise<unknown>((resolve, reject) => {
       watcher.once("message", resolve);
