@@ -13,6 +13,7 @@ import {
   readHlsHead,
 } from "../../src/content/hls-playlist.ts";
 import { seededBelow } from "../support/random.ts";
+import { cpuMs } from "../support/cpu-time.ts";
 
 const BASE = "https://h/live/list.m3u8?token=1";
 
@@ -144,7 +145,7 @@ test("parseHls() rejects other text, and survives damage of every kind", () => {
     '#EXT-X-STREAM-INF:BANDWIDTH=1,RESOLUTION=1x1,AUDIO="g"\nv.m3u8\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="g",NAME="n"\n#EXT-X-ENDLIST\n';
   const lines = whole.split("\n");
   const random = seededBelow(1);
-  const started = performance.now();
+  const started = cpuMs();
   for (let round = 0; round < 4000; round++) {
     const mixed = lines.filter(() => random(3) > 0);
     for (let k = random(4); k > 0; k--) mixed.splice(random(mixed.length + 1), 0, lines[random(lines.length)]!);
@@ -170,7 +171,7 @@ test("parseHls() rejects other text, and survives damage of every kind", () => {
       assert((error as Error).message.startsWith("the HLS playlist cannot be read"), String((error as Error).stack));
     }
   }
-  assert(performance.now() - started < 20_000);
+  assert(cpuMs() - started < 20_000);
 });
 
 test("isHlsPlaylist() tells HLS from a list of channels", () => {

@@ -2,6 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { parseRange } from "../../src/http/range.ts";
 import { seededBelow } from "../support/random.ts";
+import { cpuMs } from "../support/cpu-time.ts";
 
 const TABLE: [string | null, number, ReturnType<typeof parseRange>][] = [
   [null, 100, null],
@@ -42,8 +43,8 @@ test("parseRange() survives any header, and its ranges lie within the body", () 
 });
 
 test("parseRange() takes no long header apart", () => {
-  const begun = performance.now();
+  const begun = cpuMs();
   assertEquals(parseRange(`bytes=${" ".repeat(200_000)}`, 100), null);
   // Taken apart, it would be work for a minute.
-  assertLess(performance.now() - begun, 500);
+  assertLess(cpuMs() - begun, 500);
 });

@@ -11,6 +11,7 @@ import { badPeer, honest } from "../swarm/support/bad-peer.ts";
 import { makeTorrent } from "../swarm/support/torrent.ts";
 import { noise } from "../support/random.ts";
 import { ask, assertSameBytes, bytesOf, magnetOf, MIB, seedNoise, startSession, statOf } from "./support.ts";
+import { heldUp } from "../support/held-up.ts";
 
 test("peers that answer the handshake and never send fail the start at its deadline, and the swarm goes", async () => {
   const ports = await loadPorts();
@@ -51,13 +52,14 @@ test("a seeder that dies in the middle ends the body at the read deadline, with 
     });
     const response = await fetch(started.playback_url);
     let bytes = 0, ended: unknown = null;
-    const before = performance.now();
-    let lastMs = before;
+    const others = heldUp();
+    let lastMs = performance.now(), heldBeforeMs = 0;
     const reading = (async () => {
       try {
         for await (const chunk of response.body!) {
           bytes += chunk.length;
           lastMs = performance.now();
+          heldBeforeMs = others.ms();
         }
       } catch (error) {
         ended = error;
@@ -70,7 +72,8 @@ test("a seeder that dies in the middle ends the body at the read deadline, with 
     assertEquals(reason, "no_peers");
     await reading;
     assert(ended !== null, "the body ends with an error, not as if it were complete");
-    assertLess(performance.now() - lastMs, 6_000);
+    others.stop();
+    assertLess(performance.now() - lastMs - (others.ms() - heldBeforeMs), 6_000);
     assertEquals(bytes, 40 * 65_536);
     const stat = await statOf(started);
     assertMatch(String(stat.error_message), /no data for 2500 ms: no_peers/);
@@ -78,9 +81,8 @@ test("a seeder that dies in the middle ends the body at the read deadline, with 
     for (;;) {
       const event = (await (await fetch(started.event_url!)).json()).response;
       names.push(event.name);
-      if (event.name !== "stalled") continue;
-      assertEquals(event.params, { reason: "no_peers" });
-      break;
+      // On a busy machine the stream may have been found slow before.
+      if (event.name === "stalled" && event.params.reason === "no_peers") break;
     }
     await fetch(`${started.command_url}?method=stop`).then((answer) => answer.text());
     await until("no swarm is left", () => served.engine.swarms.list().length === 0, 3_000);
@@ -132,6 +134,7 @@ test("200 starts of one magnet at once share a swarm and one reading of the inde
 test("50 dead magnets at once all fail at their deadline and leave nothing", async () => {
   const served = await serveEngine({ startTimeoutMs: 500 });
   try {
+    const others = heldUp();
     const before = performance.now();
     const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => {
       const infohashHex = Array.from(noise(20, n + 1), (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -139,7 +142,8 @@ test("50 dead magnets at once all fail at their deadline and leave nothing", asy
         magnet: magnetOf({ infohashHex }, { host: "127.0.0.1", port: 9 }),
       });
     }));
-    assertLess(performance.now() - before, 4_000);
+    others.stop();
+    assertLess(performance.now() - before - others.ms(), 4_000);
     for (const { error } of answers) assertEquals(error, "start timeout: no_peers");
     await until("no swarm is left", () => served.engine.swarms.list().length === 0, 5_000);
   } finally {

@@ -13,6 +13,7 @@ import { badPeer, honest } from "../swarm/support/bad-peer.ts";
 import { makeTorrent, type TestTorrent } from "../swarm/support/torrent.ts";
 import { noise } from "../support/random.ts";
 import { ask, assertSameBytes, bytesOf, magnetOf, MIB, startSession } from "./support.ts";
+import { ownMs } from "../support/held-up.ts";
 
 let ports: Ports;
 let torrent: TestTorrent;
@@ -52,18 +53,22 @@ test("peers that answer slowly or not at all delay nothing beside a good one", a
   const good = await badPeer(ports, torrent, (request, answer) => answer(honest(torrent, request)));
   const served = await serveEngine();
   try {
-    const before = performance.now();
-    const started = await startSession(served, "getfile", {
-      magnet: magnetOf(torrent.metainfo, slow.address, mute.address, good.address),
-      _idx: "0",
+    const tookMs = await ownMs(async () => {
+      const started = await startSession(served, "getfile", {
+        magnet: magnetOf(torrent.metainfo, slow.address, mute.address, good.address),
+        _idx: "0",
+      });
+      assertSameBytes(await bytesOf(started.playback_url), torrent.data);
     });
-    assertSameBytes(await bytesOf(started.playback_url), torrent.data);
-    assertLess(performance.now() - before, 5_000);
+    assertLess(tookMs, 5_000);
   } finally {
     for (const timer of timers) clearTimeout(timer);
     await Promise.all([served.close(), slow.close(), mute.close(), good.close()]);
   }
 });
+
+/** So long that no start ends by it, even on a busy machine. */
+const START_TIMEOUT_MS = 30_000;
 
 /** Plays what a peer describes by `fields`; `body` gets the response to the start. */
 async function described(
@@ -76,7 +81,7 @@ async function described(
   const infohashHex = Array.from(infohash, (byte) => byte.toString(16).padStart(2, "0")).join("");
   const fake: TestTorrent = { ...torrent, metainfo: { ...torrent.metainfo, infoBytes, infohash, infohashHex } };
   const peer = await badPeer(ports, fake, () => {});
-  const served = await serveEngine({ startTimeoutMs: 6_000 });
+  const served = await serveEngine({ startTimeoutMs: START_TIMEOUT_MS });
   try {
     body(await ask(served, "getfile", { magnet: magnetOf({ infohashHex }, peer.address) }), served);
   } finally {
@@ -91,13 +96,14 @@ for (
   ] as const
 ) {
   test(`metadata with ${what} from peers fails the start at once`, async () => {
-    const before = performance.now();
-    await described(fields, ({ response, error }) => {
-      assertEquals(response, null, "refused");
-      assert(!/start timeout/.test(String(error)), String(error));
-      assertMatch(String(error), /piece|length|hash|transport file/);
-      assertLess(performance.now() - before, 3_000);
-    });
+    const tookMs = await ownMs(() =>
+      described(fields, ({ response, error }) => {
+        assertEquals(response, null, "refused");
+        assert(!/start timeout/.test(String(error)), String(error));
+        assertMatch(String(error), /piece|length|hash|transport file/);
+      })
+    );
+    assertLess(tookMs, 5_000);
   });
 }
 

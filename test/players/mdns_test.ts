@@ -9,6 +9,7 @@ import type { SocketAddress, UdpBindOptions } from "../../src/ports.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { silent } from "../support/fault-log.ts";
 import { noise } from "../support/random.ts";
+import { cpuMs } from "../support/cpu-time.ts";
 
 const TYPE = ["_googlecast", "_tcp", "local"];
 const utf8 = (text: string) => new TextEncoder().encode(text);
@@ -101,9 +102,9 @@ test("readMessage() survives 20,000 damaged messages without an error of its own
   for (let round = 0, r = 0; round < 20_000; round++) {
     const bytes = whole.slice(0, round % 5 === 0 ? random[r++]! : undefined);
     for (let i = 0; i <= round % 4; i++) bytes[(random[r++]! * 256 + random[r++]!) % bytes.length] = random[r++]!;
-    const startedMs = performance.now();
+    const startedMs = cpuMs();
     if (readMessage(bytes) !== null) read++;
-    assert(performance.now() - startedMs < 1000);
+    assert(cpuMs() - startedMs < 1000);
     r %= 190_000;
   }
   assert(read > 1000 && read < 20_000, `${read} were still readable`);

@@ -1,22 +1,22 @@
 /** Measures how much a busy machine adds to a measured time. */
-import process from "node:process";
+import { cpuMs } from "./cpu-time.ts";
 
 /** Time between two checks, ms. */
 const LOOK_EVERY_MS = 10;
 
 /**
- * Adds up, until it is stopped, how long this process could not run due work because other processes had the machine. Time
- * that the process itself worked does not count.
+ * Adds up, until it is stopped, how long this thread could not run due work because others had the machine. Time that it worked
+ * itself does not count.
  */
 export function heldUp(): { ms(): number; stop(): void } {
   let ms = 0;
   let dueMs = performance.now() + LOOK_EVERY_MS;
-  let used = process.cpuUsage();
+  let used = cpuMs();
   const look = () => {
     const nowMs = performance.now();
-    const { user, system } = process.cpuUsage(used);
-    used = process.cpuUsage();
-    ms += Math.max(0, nowMs - dueMs - (user + system) / 1000);
+    const usedBefore = used;
+    used = cpuMs();
+    ms += Math.max(0, nowMs - dueMs - (used - usedBefore));
     dueMs = nowMs + LOOK_EVERY_MS;
   };
   const timer = setInterval(look, LOOK_EVERY_MS);
@@ -29,4 +29,18 @@ export function heldUp(): { ms(): number; stop(): void } {
       clearInterval(timer);
     },
   };
+}
+
+/** How long `work` takes, ms, less what others had of that time. */
+export async function ownMs(work: () => Promise<unknown>): Promise<number> {
+  const others = heldUp();
+  const beforeMs = performance.now();
+  try {
+    await work();
+    const tookMs = performance.now() - beforeMs;
+    others.stop();
+    return tookMs - others.ms();
+  } finally {
+    others.stop();
+  }
 }

@@ -18,6 +18,7 @@ import {
   tabledFile,
   tinyAac,
 } from "../support/hostile.ts";
+import { cpuMs } from "../../support/cpu-time.ts";
 
 interface Case {
   readonly what: string;
@@ -103,14 +104,14 @@ for (const { what, make, error, readError } of CASES) {
     const bytes = make();
     const source = new MemorySource(bytes);
     let gapMs = 0;
-    let lastMs = performance.now();
+    let lastMs = cpuMs();
     const timer = setInterval(() => {
-      gapMs = Math.max(gapMs, performance.now() - lastMs);
-      lastMs = performance.now();
+      gapMs = Math.max(gapMs, cpuMs() - lastMs);
+      lastMs = cpuMs();
     }, 10);
     try {
       const opened = await openMedia(source, { fileName: "x", signal: NEVER }).catch((cause) => cause);
-      gapMs = Math.max(gapMs, performance.now() - lastMs);
+      gapMs = Math.max(gapMs, cpuMs() - lastMs);
       if (opened instanceof Error) {
         assert(opened instanceof MillraceError, String(opened));
         // FLAC is refused as a codec that cannot be carried, after its index was read.
@@ -126,12 +127,12 @@ for (const { what, make, error, readError } of CASES) {
       );
       assertLessOrEqual(playlist.length, MAX_PLAYLIST_CHARACTERS);
       assertLessOrEqual(opened.ts.sizeBytes ?? 0, MAX_TS_BYTES);
-      lastMs = performance.now();
+      lastMs = cpuMs();
       const fault = await readSome(opened, source);
       assertEquals(fault?.message ?? null, readError ?? null);
     } finally {
       clearInterval(timer);
-      assertLess(gapMs, MAX_GAP_MS, "longest time without a turn, ms");
+      assertLess(gapMs, MAX_GAP_MS, "longest work without a turn, ms");
     }
   });
 }

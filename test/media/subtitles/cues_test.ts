@@ -3,6 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { type Cue, MAX_CUES, readCues } from "../../../src/media/subtitles/cues.ts";
 import { renderWebVtt } from "../../../src/media/subtitles/webvtt.ts";
 import { seeded } from "../../support/random.ts";
+import { cpuMs } from "../../support/cpu-time.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const cue = (startMs: number, endMs: number, text: string, settings = ""): Cue => ({ startMs, endMs, settings, text });
@@ -104,9 +105,9 @@ test("readCues() accepts any bytes within bounds, and its WebVTT reads back to t
   const many = "00:00:01,000 --> 00:00:02,000\nx\n\n".repeat(MAX_CUES + 5);
   assertEquals(readCues(bytes(many)).length, MAX_CUES);
   // A line that a careless expression would look at again and again.
-  const began = performance.now();
+  const began = cpuMs();
   readCues(bytes(`1\n00:00:01,000 -->${" ".repeat(1_000_000)}\n${"<".repeat(1_000_000)}\n`));
-  assert(performance.now() - began < 2000);
+  assert(cpuMs() - began < 2000);
 });
 
 test("renderWebVtt() maps its clock to that of the pictures, modulo 2^33", () => {

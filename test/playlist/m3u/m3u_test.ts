@@ -7,6 +7,7 @@ import { countM3u, guidesOf, readM3u, type ReadM3uOptions } from "../../../src/p
 import type { M3uEntry, M3uEvent, M3uHeader } from "../../../src/playlist/m3u/types.ts";
 import { writeM3u } from "../../../src/playlist/m3u/write.ts";
 import { seededBelow } from "../../support/random.ts";
+import { cpuMs } from "../../support/cpu-time.ts";
 
 function streamOf(bytes: Uint8Array, chunkBytes = 7): ReadableStream<Uint8Array> {
   let at = 0;
@@ -298,14 +299,14 @@ test("readM3u() reads 100,000 entries one at a time", async () => {
 });
 
 test("readExtInf() takes hostile lines without trouble, and soon", () => {
-  const before = performance.now();
+  const before = cpuMs();
   for (const bit of ["a", 'a="', "a='", "a= ", ",", 'a="",', " ", "=", "-", "1."]) {
     readExtInf(`-1 ${bit.repeat(200_000 / bit.length)}`);
   }
   let names = "";
   for (let i = 0; i < 20_000; i++) names += `,a${i}=""`;
   readExtInf(`-1${names}`);
-  assertEquals(performance.now() - before < 2000, true);
+  assertEquals(cpuMs() - before < 2000, true);
 });
 
 test("readM3u() reports a last line that is too long, byte by byte", async () => {
