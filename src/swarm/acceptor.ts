@@ -1,5 +1,6 @@
 /** The shared peer port: matches incoming connections to swarms by infohash. */
 import { Allowances } from "../bytes/allowance.ts";
+import { machineKey } from "../bytes/machine-key.ts";
 import type { TcpConnection } from "../ports.ts";
 import { acceptPeer } from "../wire/mod.ts";
 import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
@@ -9,7 +10,7 @@ import type { LeasedSwarms } from "./leases.ts";
 import { displacedBy, type Holder } from "./places.ts";
 import type { Transport } from "./transports.ts";
 
-/** Incoming connections whose torrent is not known yet: over all hosts, and per host. */
+/** Incoming connections whose torrent is not known yet: over all hosts, and per host (`machineKey`). */
 const MAX_PENDING = 64;
 const MAX_PENDING_PER_HOST = 16;
 
@@ -49,9 +50,10 @@ export class Acceptor {
     const { bans, encryption, ports: { clock }, reachability } = this.#context;
     // A datagram that gets in says nothing about the TCP port.
     if (transport === "tcp") reachability.incoming(from);
-    if (!this.#rates.take(from)) return connection.abort();
+    const machine = machineKey(from);
+    if (!this.#rates.take(machine)) return connection.abort();
     let sameHost = 0;
-    for (const { host } of this.#pending) if (host === from) sameHost++;
+    for (const { host } of this.#pending) if (machineKey(host) === machine) sameHost++;
     if (
       this.#closed || sameHost >= MAX_PENDING_PER_HOST || bans.hasAddress(from, clock.monotonic()) ||
       !this.#makeRoom(from)

@@ -1,13 +1,14 @@
 /** Peer addresses a swarm knows of, and which of them to dial next. */
+import { machineKey } from "../bytes/machine-key.ts";
 import type { PeerOrigin } from "../discovery/types.ts";
 import type { SocketAddress } from "../ports.ts";
-import { addressKey, hostKey } from "./address.ts";
+import { addressKey } from "./address.ts";
 import type { Transport } from "./transports.ts";
 
 /** Addresses kept for a swarm. Trackers and PEX of the largest swarms fill it; then the least promising give way. */
 export const MAX_ADDRESSES = 2000;
 
-/** Addresses kept for one host: a peer that advertises a thousand ports of one machine must not fill the book. */
+/** Addresses kept for one host (`machineKey`): a peer that advertises a thousand ports of one machine must not fill the book. */
 const MAX_PER_HOST = 16;
 
 /** Delay before an address is tried again, ms: doubled with every failure, up to the last. */
@@ -104,7 +105,7 @@ export class AddressBook {
       if (ORIGIN_RANK[origin] < ORIGIN_RANK[known.origin]) known.origin = origin;
       return false;
     }
-    const host = hostKey(address.host);
+    const host = machineKey(address.host);
     const sameHost = this.#perHost.get(host) ?? 0;
     if (sameHost >= MAX_PER_HOST) return false;
     if (this.#entries.size >= MAX_ADDRESSES && !this.#evictWorse(origin)) return false;
@@ -234,7 +235,7 @@ export class AddressBook {
 
   remove(entry: KnownAddress): void {
     if (!this.#entries.delete(entry.key)) return;
-    const host = hostKey(entry.address.host);
+    const host = machineKey(entry.address.host);
     const left = (this.#perHost.get(host) ?? 1) - 1;
     if (left === 0) this.#perHost.delete(host);
     else this.#perHost.set(host, left);

@@ -3,8 +3,8 @@
  * a lie cost the peer its place, by its id at its address. Only much more than that costs all peers at the address:
  * hundreds of honest ones may share it (NAT, VPN).
  */
+import { machineKey } from "../bytes/machine-key.ts";
 import type { Offence } from "../wire/offence.ts";
-import { hostKey } from "./address.ts";
 
 /** Peers and addresses remembered, each: an attacker with more costs us hash failures, never memory. */
 export const MAX_OFFENDERS = 4096;
@@ -100,13 +100,13 @@ export class BanList {
     // What it had sent before its ban says nothing more about the others at its address.
     if (this.#peers.has(key, nowMs)) return "none";
     const peer = this.#peers.add(key, points, nowMs);
-    if (this.#addresses.add(hostKey(host), points, nowMs)) return "address";
+    if (this.#addresses.add(machineKey(host), points, nowMs)) return "address";
     return peer ? "peer" : "none";
   }
 
   /** Whether no peer at this address may connect. */
   hasAddress(host: string, nowMs: number): boolean {
-    return this.#addresses.has(hostKey(host), nowMs);
+    return this.#addresses.has(machineKey(host), nowMs);
   }
 
   /** Whether this peer is banned, alone or with its address. */
@@ -129,5 +129,5 @@ export class BanList {
 }
 
 function peerKey(host: string, peerIdHex: string): string {
-  return `${hostKey(host)} ${peerIdHex}`;
+  return `${machineKey(host)} ${peerIdHex}`;
 }

@@ -2,10 +2,10 @@
  * Gets the metadata of a magnet from peers (BEP 9). A few are asked at once, and the first good response wins. Slow
  * peers continue but no longer count: others are asked as well, and replace them once too many are being asked.
  */
+import { machineKey } from "../bytes/machine-key.ts";
 import type { Clock, Timer } from "../ports.ts";
 import { MAX_METADATA_BYTES } from "../wire/limits.ts";
 import type { PeerLink } from "../wire/types.ts";
-import { hostKey } from "./address.ts";
 
 /** Peers asked at the same time that are not slow: more would only waste their bandwidth. */
 const MAX_ASKED = 4;
@@ -175,14 +175,14 @@ export class MetadataFetch<T extends MetadataSource> {
   #best(): T | null {
     const asked = new Map<string, number>();
     for (const { link } of this.#fetches.keys()) {
-      const host = hostKey(link!.remote.host);
+      const host = machineKey(link!.remote.host);
       asked.set(host, (asked.get(host) ?? 0) + 1);
     }
     let best: { session: T; rank: readonly number[] } | null = null;
     for (const session of this.#peers.sessions) {
       const bytes = offeredBytes(session);
       if (bytes === null || this.#fetches.has(session)) continue;
-      const rank = [this.#triesOf(session), asked.get(hostKey(session.link!.remote.host)) ?? 0, bytes];
+      const rank = [this.#triesOf(session), asked.get(machineKey(session.link!.remote.host)) ?? 0, bytes];
       if (best === null || isBefore(rank, best.rank)) best = { session, rank };
     }
     return best?.session ?? null;

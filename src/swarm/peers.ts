@@ -1,4 +1,5 @@
 /** All peers of one torrent. */
+import { machineKey } from "../bytes/machine-key.ts";
 import type { TcpConnection } from "../ports.ts";
 import type { LinkSettings } from "../wire/options.ts";
 import { hostKey } from "./address.ts";
@@ -126,7 +127,7 @@ export class Peers extends Neighbourhood<PeerSession> implements PeerSwarm, Roun
 
   protected makePlace(host: string): boolean {
     if (!this.#isWanted) return false;
-    const sameHost = [...this.sessions].filter((s) => s.incoming && hostKey(s.host) === hostKey(host));
+    const sameHost = [...this.sessions].filter((s) => s.incoming && machineKey(s.host) === machineKey(host));
     if (sameHost.length >= MAX_INCOMING_PER_HOST) return false;
     if (this.room() > 0) return true;
     const displaced = displacedBy(this.sessions, host);

@@ -3,6 +3,7 @@
  * in a small table alone. A connection begins when a second packet shows that our reply arrived.
  */
 import { Allowance, Allowances } from "../bytes/allowance.ts";
+import { machineKey } from "../bytes/machine-key.ts";
 import type { Clock, SocketAddress } from "../ports.ts";
 import { encodePacket, PACKET, type UtpPacket } from "./packet.ts";
 
@@ -113,6 +114,6 @@ class Rates {
   }
 
   take(host: string): boolean {
-    return this.#hosts.take(host) && this.#all.take(1, this.#nowMs);
+    return this.#hosts.take(machineKey(host)) && this.#all.take(1, this.#nowMs);
   }
 }

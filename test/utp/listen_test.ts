@@ -173,6 +173,19 @@ test("UtpEndpoint keeps 512 SYNs at most, and answers fifty of one address at on
   listening.end.endpoint.close();
 });
 
+test("UtpEndpoint answers fifty SYNs of a /64 at once, whichever addresses they come from", async () => {
+  const lab = new UtpLab();
+  const listening = new Listening(lab, "2a00:9::1");
+  const to = { host: "2a00:9::1", port: await listening.bind() };
+  const speakers = await Promise.all(
+    Array.from({ length: 70 }, (_, i) => speaker(lab, `2a00:1:2:3::${(i + 1).toString(16)}`, to)),
+  );
+  for (const { send } of speakers) await send({});
+  await lab.clock.advanceAsync(100);
+  assertEquals(speakers.filter(({ replies }) => replies.length > 0).length, 50);
+  listening.end.endpoint.close();
+});
+
 test("UtpConnection sends what is written first in packets of their own", async () => {
   const lab = new UtpLab();
   const listening = new Listening(lab, A);
