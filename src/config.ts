@@ -69,7 +69,7 @@ const OPTIONS = {
     [],
     "Also serve everything of /engine under /NAME; repeatable",
   ),
-  peerHost: option("peer-host", value.host, "0.0.0.0", "Address for peers"),
+  peerHost: option("peer-host", value.host, "0.0.0.0", "Address for peers; :: takes peers over IPv6, too"),
   peerPort: option("peer-port", value.port, 8621, "Port for peers; 0 picks a free one"),
   stateDir: option("state-dir", value.optional(value.text("DIR")), null, "Directory for data kept across restarts", {
     shownDefault: "in the user's data directory",

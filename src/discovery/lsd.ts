@@ -1,12 +1,14 @@
-/** Local service discovery (BEP 14, IPv4), shared by all swarms. */
+/** Local service discovery (BEP 14), over IPv4 and IPv6, shared by all swarms. */
 import { faultFields, guarded } from "../bytes/guarded-clock.ts";
 import { toHex } from "../bytes/hex.ts";
 import type { Clock, Logger, SocketAddress, Timer, UdpPort, UdpSocket } from "../ports.ts";
+import { addressKey } from "./addresses.ts";
 import { decodeLsd, encodeLsd, MAX_LSD_INFOHASHES } from "./lsd-message.ts";
 import type { DiscoverySourceStatus } from "./types.ts";
 
-/** BEP 14's IPv4 group. */
+/** BEP 14's groups. */
 const GROUP: SocketAddress = { host: "239.192.152.143", port: 6771 };
+const GROUP6_HOST = "ff15::efc0:988f";
 
 /** BEP 14: a torrent is announced every 5 min. */
 const INTERVAL_MS = 5 * 60_000;
@@ -27,7 +29,9 @@ export interface LsdContext {
 export interface LsdOptions {
   /** Addresses of the interfaces to announce and listen on; default: the system's choice. */
   readonly interfaces?: readonly string[];
-  /** Group and port. Default 239.192.152.143:6771; tests use their own port. */
+  /** Names of the interfaces to announce and listen on over IPv6, too. Default none. */
+  readonly ipv6Interfaces?: readonly string[];
+  /** IPv4 group, and the port of both. Default 239.192.152.143:6771; tests use their own port. */
   readonly group?: SocketAddress;
 }
 
@@ -37,6 +41,12 @@ export interface LsdMembership {
   needPeers(): void;
   status(): DiscoverySourceStatus;
   close(): void;
+}
+
+/** A socket that has joined a group. */
+interface Joined {
+  readonly socket: UdpSocket;
+  readonly group: SocketAddress;
 }
 
 interface Member {
@@ -54,8 +64,7 @@ const MAX_COUNTED = 100;
 /** The LSD sockets and the swarms they serve. */
 export class LocalDiscovery {
   readonly #context: LsdContext;
-  readonly #sockets: readonly UdpSocket[];
-  readonly #group: SocketAddress;
+  readonly #joined: readonly Joined[];
   readonly #cookie: string;
   readonly #members = new Map<string, Member>();
   #timer: Timer | null = null;
@@ -63,28 +72,32 @@ export class LocalDiscovery {
   readonly #failed = (error: unknown) =>
     this.#context.log.log("error", "a fault of the engine in local discovery", faultFields(error));
 
-  private constructor(context: LsdContext, sockets: readonly UdpSocket[], group: SocketAddress) {
+  private constructor(context: LsdContext, joined: readonly Joined[]) {
     this.#context = context;
-    this.#sockets = sockets;
-    this.#group = group;
+    this.#joined = joined;
     this.#cookie = toHex(crypto.getRandomValues(new Uint8Array(8)));
     const receive = guarded((data: Uint8Array, from: SocketAddress) => this.#receive(data, from), this.#failed);
-    for (const socket of sockets) socket.onMessage(receive);
+    for (const { socket } of joined) socket.onMessage(receive);
   }
 
   /** Joins the group on each interface. Rejects when no interface can join. */
   static async open(context: LsdContext, options: LsdOptions = {}): Promise<LocalDiscovery> {
     const group = options.group ?? GROUP;
-    const base = { host: "0.0.0.0", port: group.port, multicastGroup: group.host };
-    const interfaces = options.interfaces ?? [];
-    const wanted = interfaces.length === 0
-      ? [base]
-      : interfaces.map((multicastInterface) => ({ ...base, multicastInterface }));
-    const bound = await Promise.allSettled(wanted.map((bind) => context.udp.bind(bind)));
-    const sockets = bound.flatMap((result) => result.status === "fulfilled" ? [result.value] : []);
+    const group6 = { host: GROUP6_HOST, port: group.port };
+    const join = async (group: SocketAddress, host: string, multicastInterface?: string): Promise<Joined> => {
+      const at = multicastInterface === undefined ? {} : { multicastInterface };
+      return { socket: await context.udp.bind({ host, port: group.port, multicastGroup: group.host, ...at }), group };
+    };
+    const { interfaces = [], ipv6Interfaces = [] } = options;
+    const bound = await Promise.allSettled([
+      ...interfaces.length === 0 ? [join(group, "0.0.0.0")] : interfaces.map((at) => join(group, "0.0.0.0", at)),
+      // On IPv6 an interface is given by its index or name: it may have many addresses.
+      ...ipv6Interfaces.map((name) => join(group6, "::", `::%${name}`)),
+    ]);
+    const joined = bound.flatMap((result) => result.status === "fulfilled" ? [result.value] : []);
     const failed = bound.find((result) => result.status === "rejected");
-    if (sockets.length === 0 && failed !== undefined) throw failed.reason;
-    return new LocalDiscovery(context, sockets, group);
+    if (joined.length === 0 && failed !== undefined) throw failed.reason;
+    return new LocalDiscovery(context, joined);
   }
 
   /** Announces the swarm now and periodically; reports others that announce it. One membership per infohash. */
@@ -115,7 +128,7 @@ export class LocalDiscovery {
     this.#closed = true;
     this.#timer?.cancel();
     this.#members.clear();
-    for (const socket of this.#sockets) socket.close();
+    for (const { socket } of this.#joined) socket.close();
   }
 
   #announceBy(member: Member, atMs: number): void {
@@ -153,14 +166,16 @@ export class LocalDiscovery {
       }
       if (port === 0) continue;
       const message = { port, infohashes: part.map((member) => member.infohash), cookie: this.#cookie };
-      const datagram = encodeLsd(`${this.#group.host}:${this.#group.port}`, message);
-      for (const socket of this.#sockets) socket.send(datagram, this.#group).catch(() => {});
+      for (const { socket, group } of this.#joined) {
+        socket.send(encodeLsd(addressKey(group), message), group).catch(() => {});
+      }
     }
     this.#schedule();
   }
 
   #receive(datagram: Uint8Array, from: SocketAddress): void {
-    if (this.#closed) return;
+    // An address of one link cannot be dialled without its interface.
+    if (this.#closed || from.host.includes("%")) return;
     const message = decodeLsd(datagram);
     if (message === null || message.cookie === this.#cookie) return;
     for (const infohash of message.infohashes) {

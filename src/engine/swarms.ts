@@ -4,11 +4,13 @@ import { createPublicFetch } from "../content/public-fetch.ts";
 import type { TransportCache } from "../content/transport-cache.ts";
 import { DHT_ROUTERS } from "../discovery/dht-routers.ts";
 import { createDiscovery } from "../discovery/discovery.ts";
+import type { LsdOptions } from "../discovery/lsd.ts";
 import type { Discovery } from "../discovery/types.ts";
 import { MillraceError } from "../errors.ts";
 import { RecordRefresh } from "../live/broadcast/record-refresh.ts";
 import { LiveSwarmManager } from "../live/swarm/live-swarms.ts";
 import { TrafficTotals } from "../metrics/traffic-totals.ts";
+import type { NetworkPort } from "../ports.ts";
 import type { PieceCache } from "../storage/types.ts";
 import { createSwarmManager, type TorrentSwarmManager } from "../swarm/manager.ts";
 import { VERSION } from "../version.ts";
@@ -55,7 +57,7 @@ export async function openSwarms(
       host: peerHost,
       port: peerPort,
     },
-    lsd: { enabled: options.lsd ?? true, ...(isWildcard(peerHost) ? {} : { interfaces: [peerHost] }) },
+    lsd: { enabled: options.lsd ?? true, ...lsdInterfaces(ports.network, peerHost) },
     userAgent: `millrace/${VERSION}`,
     publicFetch,
   });
@@ -98,6 +100,11 @@ export async function openSwarms(
   return { discovery, manager, broadcasts, totals };
 }
 
-function isWildcard(host: string): boolean {
-  return host === "0.0.0.0" || host === "::";
+/** Where the peer port can be reached. */
+function lsdInterfaces(network: NetworkPort, peerHost: string): LsdOptions {
+  const ipv6 = network.interfaces().filter(({ family, host, loopback }) =>
+    family === 6 && !loopback && !/^fe[89ab]/i.test(host) && (peerHost === "::" || peerHost === host)
+  );
+  const ipv6Interfaces = [...new Set(ipv6.map(({ name }) => name))];
+  return { ipv6Interfaces, ...(peerHost === "0.0.0.0" || peerHost.includes(":") ? {} : { interfaces: [peerHost] }) };
 }

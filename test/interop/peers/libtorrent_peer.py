@@ -55,7 +55,7 @@ def say(*words):
 
 def endpoint(text):
     host, port = text.rsplit(":", 1)
-    return host, int(port)
+    return host.strip("[]"), int(port)
 
 
 def listening(session):
