@@ -72,7 +72,7 @@ test("an import of an export has the same items, own ones and those of lists", a
   });
 });
 
-test("writeExtInf() puts no comma before that of the title, and readExtInf() reads back the values", () => {
+test("writeExtInf() writes no comma before that of the title and no quote in a value, and readExtInf() reads back the values", () => {
   const attributes = {
     "tvg-name": "News, at 9,5",
     "group-title": 'A, "b"',
@@ -82,8 +82,15 @@ test("writeExtInf() puts no comma before that of the title, and readExtInf() rea
   const line = writeExtInf({ ...entry, attributes: { ...attributes, "tvg-logo": "http://h/w_1,h_2/a.png" } });
   // mpv and VLC take what follows the first comma for the title.
   assertEquals(line.slice(line.indexOf(",") + 1), "News, at 9");
+  // Kodi takes values in double quotes alone.
+  assertEquals(line.split('"').length - 1, 8);
   const read = readExtInf(line.slice("#EXTINF:".length));
   assertEquals(read, { ...entry, attributes: { ...attributes, "tvg-logo": "http://h/w_1%2Ch_2/a.png" } });
+});
+
+test("writeExtInf() leaves the id as the guide has it", () => {
+  const line = writeExtInf({ durationSeconds: -1, attributes: { "tvg-id": "a,b" }, title: "A" });
+  assertEquals(line, '#EXTINF:-1 tvg-id="a,b",A');
 });
 
 test("readExtInf() reads names without a comma, after a wide one, and values with escaped quotes", () => {

@@ -7,8 +7,9 @@ const ATTRIBUTE =
 /** Matches attributes after a comma: some lists put one before them, too. */
 const ATTRIBUTE_AFTER_COMMA = /^\s*[A-Za-z][\w.-]{0,63}\s?=\s?"[^"]*"/;
 
-/** Looks like a comma, and is none to any reader: a single low quotation mark. */
+/** They look like a comma and a quote, and are none to any reader: a single low quotation mark, a letter of few languages. */
 const LOW_COMMA = "\u201a";
+const LETTER_QUOTE = "\u02ee";
 
 /** A line's parts. */
 export interface ExtInf {
@@ -50,10 +51,13 @@ export function readAttributes(
   return { attributes, end: -1, after };
 }
 
-/** A quote inside a value may stand behind a backslash, and what follows a word as a low quotation mark is one of our commas. */
+/**
+ * A quote inside a value may stand behind a backslash. Likenesses that `writeExtInf` and `writeAttributes` made are turned
+ * back: a low quotation mark after a word is no German quote.
+ */
 function valueOf([, , escaped, double, single, bare]: RegExpExecArray): string {
   const value = (escaped?.replaceAll('\\"', '"') ?? double ?? single ?? bare ?? "").trim();
-  return value.includes(LOW_COMMA) ? value.replace(/(?<=[^\s(])\u201a/g, ",") : value;
+  return value.replaceAll(LETTER_QUOTE, '"').replace(/(?<=[^\s(])\u201a/g, ",");
 }
 
 /** `value` without commas, for players that take what follows the first one for the title, in quotes or not, as mpv and VLC do. */
@@ -93,22 +97,27 @@ export function readExtInf(text: string): ExtInf {
   return { durationSeconds, attributes, title: text.slice(end + 1).trim() };
 }
 
-/** ` name="value"` for each attribute. Line ends become spaces; a value with both kinds of quotes loses the double ones. */
+/**
+ * ` name="value"` for each attribute. Line ends become spaces, and double quotes their likeness: Kodi, like many, reads no
+ * other form of value.
+ */
 export function writeAttributes(attributes: Readonly<Record<string, string>>): string {
   let text = "";
   for (const [name, raw] of Object.entries(attributes)) {
-    if (!/^[A-Za-z][\w.-]{0,63}$/.test(name)) continue;
-    const value = oneLine(raw);
-    if (!value.includes('"')) text += ` ${name}="${value}"`;
-    else if (!value.includes("'")) text += ` ${name}='${value}'`;
-    else text += ` ${name}="${value.replaceAll('"', "'")}"`;
+    if (/^[A-Za-z][\w.-]{0,63}$/.test(name)) text += ` ${name}="${oneLine(raw).replaceAll('"', LETTER_QUOTE)}"`;
   }
   return text;
 }
 
-/** The whole `#EXTINF` line. Commas in values are written so that each player finds the title. */
+/**
+ * The whole `#EXTINF` line. Commas in values are written so that each player finds the title, except in `tvg-id`: it has to
+ * equal the channel's id in the guide.
+ */
 export function writeExtInf({ durationSeconds, attributes, title }: ExtInf): string {
-  const values = Object.entries(attributes).map(([name, value]) => [name, withoutCommas(value)]);
+  const values = Object.entries(attributes).map(([name, value]) => [
+    name,
+    name === "tvg-id" ? value : withoutCommas(value),
+  ]);
   return `#EXTINF:${durationSeconds}${writeAttributes(Object.fromEntries(values))},${safeTitle(title)}`;
 }
 

@@ -249,7 +249,7 @@ test("writeM3u() lets no value break out of its line", async () => {
   };
   const { entries, errors } = await read(await write({ attributes: { a: "1\n2" } }, [entry]));
   assertEquals([entries.length, errors], [1, []]);
-  assertEquals(entries[0]?.attributes, { "tvg-id": "a'b'c http://evil/" });
+  assertEquals(entries[0]?.attributes, { "tvg-id": "a\"b'c http://evil/" });
 });
 
 test("writeM3u() leaves no character that a reader could take for a line end", async () => {
