@@ -18,7 +18,7 @@ test("LiveNode reports a piece at once to neighbours that lack it, and late to t
   stage.pass(3000);
   stage.header(parent!, 21);
   stage.piece(parent!, 21);
-  for (const { peer } of [lacking!, having!]) peer.spokeMs = peer.windowSentMs = stage.clock.monotonic();
+  for (const { peer } of [lacking!, having!]) peer.spokeMs = stage.clock.monotonic();
   stage.window(having!, 10, 22);
   const silent = told(stage, having!, POLICY.sparseWindowMs - 250);
   assertEquals(lacking!.link.of("window").map(windowNewest).at(-1), 21);
@@ -35,7 +35,6 @@ function withNews(takesBundles: boolean): { stage: Stage; peer: Neighbour } {
   stage.pass(3000);
   stage.header(parent!, 21);
   stage.piece(parent!, 21);
-  peer.peer.windowSentMs = peer.peer.placeSentMs = stage.clock.monotonic() - POLICY.windowIntervalMs;
   peer.link.messages.length = peer.link.bundles.length = 0;
   return { stage, peer };
 }

@@ -52,9 +52,11 @@ test("Headerless keeps a parent's block until its header comes, for which that p
 
 test("Headerless has a tree bring headers again as soon as a block of it comes first", () => {
   const { stage, quick, slow } = twoParents();
-  slow.peer.toldLean = 0x30;
-  pushed(stage, slow, 21);
-  assertEquals(slow.link.of("headers"), [{ type: "headers", lean: 0x20, seqs: [21] }]);
+  stage.header(quick, 21);
+  for (const block of [0, 1]) pushed(stage, slow, 21, block);
+  assertEquals(slow.link.of("headers").at(-1), { type: "headers", lean: 0x30, seqs: [] });
+  pushed(stage, slow, 23);
+  assertEquals(slow.link.of("headers").at(-1), { type: "headers", lean: 0x20, seqs: [23] });
   assertEquals(quick.link.of("headers"), []);
 });
 

@@ -2,7 +2,6 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { UnsubscribeReason } from "../../src/live/messages.ts";
-import { noteBarren } from "../../src/live/node/neighbour/conduct.ts";
 import { GENUINE } from "../simulation/live-network.ts";
 import { CLOSED, emptyPaths, UNFED } from "../../src/live/node/neighbour/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
@@ -122,7 +121,7 @@ test("LiveNode asks one that only says it is near the source for few substreams,
   const masks = (hasBrought: boolean) => {
     const { stage, peers } = Stage.joined(3, { uplinkBytesPerS: 0 });
     peers.forEach((peer, i) => stage.place(peer, { depths: i === 0 ? 1 : 12, bars: 0 }));
-    peers[0]!.peer.hasBrought = hasBrought;
+    if (hasBrought) stage.node.conduct.noteBrought(peers[0]!.peer);
     for (const peer of peers) stage.says(peer, { type: "unsubscribe", mask: 0xff, reason: 0 });
     return peers.map(({ peer }) => peer.parentMask);
   };
@@ -139,17 +138,17 @@ test("LiveNode asks one that brings nothing when it is to take over no more for 
   stage.window(liar, 10, 21);
   peers.forEach((peer) => stage.place(peer, { depths: 40, bars: 0 }));
   stage.place(liar, { depths: 1, bars: 0 });
-  for (let seq = 21; seq < 40 && liar.peer.barrenTimes === 0; seq++) {
-    for (const { peer } of peers) peer.hasBrought = true;
+  for (let seq = 21; seq < 40 && stage.node.conduct.of(liar.peer).barrenTimes === 0; seq++) {
+    for (const { peer } of peers) stage.node.conduct.noteBrought(peer);
     stage.header(peers[0]!, seq);
     stage.piece(peers[0]!, seq);
     stage.pass(500);
   }
-  assertEquals(liar.peer.barrenTimes, 1);
-  assert(liar.peer.barrenUntilMs > stage.clock.monotonic());
+  assertEquals(stage.node.conduct.of(liar.peer).barrenTimes, 1);
+  assert(stage.node.conduct.isBarren(liar.peer, stage.clock.monotonic()));
   for (const { peer } of peers) stage.node.disconnected(peer);
   stage.pass(3000);
-  assert(liar.peer.barrenUntilMs > stage.clock.monotonic());
+  assert(stage.node.conduct.isBarren(liar.peer, stage.clock.monotonic()));
   assertEquals(liar.peer.parentMask, 0xff);
 });
 
@@ -180,7 +179,7 @@ test("LiveNode parts with a neighbour that let it down before any other of no us
   stage.pass(POLICY.settleMs + 500);
   first!.peer.parentMask = 0xff;
   assertEquals(stage.node.expendable(), idle.peer);
-  noteBarren(liar.peer, stage.clock.monotonic());
+  stage.node.conduct.noteBarren(liar.peer, stage.clock.monotonic());
   assertEquals(stage.node.expendable(), liar.peer);
 });
 
@@ -251,7 +250,7 @@ test("LiveNode leaves a parent whose tree nobody gets, by the blocks of other tr
     assert(seq >= 28 || parentOf(1) === had, "it is left before it is overdue");
   }
   assert(parentOf(1) !== had);
-  assert(had.link !== undefined && nowOf(stage) < had.shunnedUntilMs[1]!);
+  assert(had.link !== undefined && !stage.node.parents.mayAsk(had, 1, nowOf(stage)));
 });
 
 for (const [says, depth, waitsMs] of [["is fed", 3, 0], ["gets nothing itself", UNFED, POLICY.unfedMs]] as const) {
@@ -287,7 +286,7 @@ for (const [says, depth, waitsMs] of [["is fed", 3, 0], ["gets nothing itself", 
     const atSeq = (4 * newest + 1) % 8 === 1 ? newest : newest - 1;
     stage.node.block(next.peer, atSeq, 16_384, GENUINE.subarray(0, 16_384));
     assertEquals(branches[1]!.parent, next.peer);
-    assertEquals(had.peer.barrenTimes, says === "is fed" ? 1 : 0);
+    assertEquals(stage.node.conduct.of(had.peer).barrenTimes, says === "is fed" ? 1 : 0);
   });
 }
 
@@ -311,16 +310,16 @@ test("LiveNode does not hold against the successor of a lost parent what that on
   stage.node.disconnected(had);
   assertEquals(branch.parent, peer);
   for (let i = 0; i < 2 * POLICY.parentLagMs / 500; i++) without(seq++);
-  assertEquals([branch.parent === peer, branch.isProven, peer.barrenTimes], [true, true, 0]);
+  assertEquals([branch.parent === peer, branch.isProven, stage.node.conduct.of(peer).barrenTimes], [true, true, 0]);
 });
 
 test("LiveNode asks a parent that brings nothing at all less and less often", () => {
   const { stage, peers, run } = branchless(0xff);
   run(21, 27);
-  const barren = peers.filter(({ peer }) => peer.barrenTimes > 0);
+  const barren = peers.filter(({ peer }) => stage.node.conduct.of(peer).barrenTimes > 0);
   assert(barren.length > 0);
   for (const { peer } of barren) {
-    const restMs = peer.barrenUntilMs - nowOf(stage);
+    const restMs = stage.node.conduct.of(peer).barrenUntilMs - nowOf(stage);
     assert(restMs > 5000 && restMs <= 10_000, `${restMs}`);
   }
 });

@@ -39,7 +39,7 @@ test("LiveNode bans a neighbour that proves itself with false bytes, and refuses
     mask: 3,
     reason: UnsubscribeReason.full,
   });
-  assertEquals([silent.child.peer.childMask, silent.child.peer.heldMask], [0, 0]);
+  assertEquals([silent.child.peer.childMask, silent.stage.node.probation.heldMask(silent.child.peer)], [0, 0]);
 });
 
 test("LiveNode asks a neighbour that says it is the source for a proof like any other", () => {
@@ -138,7 +138,7 @@ test("LiveNode takes its places from a child that gives nothing back for three s
   });
   // It comes back for nothing while it gives nothing.
   stage.says(child, { type: "subscribe", mask: 0x01, from: 5 });
-  assertEquals([child.peer.childMask, child.peer.heldMask], [0, 1]);
+  assertEquals([child.peer.childMask, stage.node.probation.heldMask(child.peer)], [0, 1]);
 });
 
 test("LiveNode as source asks a neighbour for a block that it has, and bans who answers falsely", () => {

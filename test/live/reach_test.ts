@@ -3,7 +3,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import type { PeerOrigin } from "../../src/discovery/types.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { decodeLiveMessage } from "../../src/live/messages.ts";
-import { noteFailedTrial } from "../../src/live/node/neighbour/conduct.ts";
+import { Conduct } from "../../src/live/node/neighbour/conduct.ts";
 import { LivePeer } from "../../src/live/node/neighbour/live-peer.ts";
 import {
   decodeReachMessage,
@@ -231,18 +231,24 @@ test("lobbyLeavers() clears places at members that others can connect to before 
   const admission = new PeerAdmission(10);
   const sessions = Array.from({ length: 6 }, (_, i) => lobbySession(i, { reach: i % 2 === 0 ? "open" : "closed" }));
   sessions.forEach((session, i) => admission.take(`198.51.${i}.1`, session.incoming));
-  assertEquals(lobbyLeavers(sessions, admission, 10_000).map(({ startedMs }) => startedMs), [4, 2, 0, 5]);
+  assertEquals(lobbyLeavers(sessions, admission, new Conduct(), 10_000).map(({ startedMs }) => startedMs), [
+    4,
+    2,
+    0,
+    5,
+  ]);
 });
 
 test("lobbyLeavers() parts first with members that let us down", () => {
   const admission = new PeerAdmission(10);
+  const conduct = new Conduct();
   const sessions = Array.from({ length: 6 }, (_, i) => {
     const peer = new LivePeer(new ScriptedLink(), { role: "viewer", upBytesPerS: null }, i);
-    if (i === 3) noteFailedTrial(peer, 9000);
+    if (i === 3) conduct.noteFailedTrial(peer, 9000);
     return lobbySession(i, { peer });
   });
   sessions.forEach((session, i) => admission.take(`198.51.${i}.1`, session.incoming));
-  assertEquals(lobbyLeavers(sessions, admission, 10_000).map(({ startedMs }) => startedMs), [3, 5, 4, 2]);
+  assertEquals(lobbyLeavers(sessions, admission, conduct, 10_000).map(({ startedMs }) => startedMs), [3, 5, 4, 2]);
 });
 
 test("lobbyLeavers() clears places within a network that has all it may have, so that its next viewers get in", () => {
@@ -250,9 +256,9 @@ test("lobbyLeavers() clears places within a network that has all it may have, so
   const sessions = Array.from({ length: 40 }, (_, i) => lobbySession(i));
   for (const session of sessions) assertEquals(admission.take(session.host, true), true);
   assertEquals(admission.allows("203.0.113.99", true), false);
-  const leavers = lobbyLeavers(sessions, admission, 10_000);
+  const leavers = lobbyLeavers(sessions, admission, new Conduct(), 10_000);
   assertEquals(leavers.length, LOBBY_PEERS);
   for (const session of leavers) admission.release(session.host, true);
   assertEquals(admission.allows("203.0.113.99", true), true);
-  assertEquals(lobbyLeavers(sessions.slice(4), admission, 10_000), []);
+  assertEquals(lobbyLeavers(sessions.slice(4), admission, new Conduct(), 10_000), []);
 });

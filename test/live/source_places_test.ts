@@ -8,6 +8,11 @@ import { Stage } from "./support.ts";
 import { seededRandom } from "../simulation/event-queue.ts";
 import { BYTES_PER_S, crowded, pass, placeOf, proven, publish, vouch } from "./source-stage.ts";
 
+/** A trial of `neighbour` failed so long ago that it may be tried again. */
+function failedLongAgo(stage: Stage, { peer }: Neighbour): void {
+  stage.node.conduct.noteFailedTrial(peer, -1e9);
+}
+
 test("SourcePlaces gives a newcomer two trials, whatever uplink it reports, while others are fed through the children", () => {
   const { stage, child, liar } = crowded();
   stage.says(liar, { type: "subscribe", mask: 0xff, from: 6 });
@@ -59,7 +64,7 @@ test("SourcePlaces has the child that came last make room for a newcomer, though
 
 test("SourcePlaces tries a newcomer beside the only regular child while others are fed through one on trial, too", () => {
   const { stage, child, liar } = crowded();
-  liar.peer.failedTrials = 1; // or its first vouchers would end the trial
+  failedLongAgo(stage, liar); // or its first vouchers would end the trial
   stage.says(liar, { type: "subscribe", mask: 0x01, from: 6 });
   vouch(stage, proven(stage, BYTES_PER_S), liar);
   pass(stage, 200);
@@ -71,7 +76,7 @@ test("SourcePlaces tries a newcomer beside the only regular child while others a
 
 test("SourcePlaces does not believe a few who vouch for one child while many are fed through another", () => {
   const { stage, child, liar } = crowded();
-  liar.peer.failedTrials = 1; // or its first vouchers would end the trial
+  failedLongAgo(stage, liar); // or its first vouchers would end the trial
   stage.says(liar, { type: "subscribe", mask: 0x01, from: 6 });
   for (let i = 0; i < 2 * POLICY.voucherShare - 1; i++) vouch(stage, proven(stage, BYTES_PER_S), child);
   const accomplice = proven(stage, BYTES_PER_S);
@@ -112,14 +117,14 @@ for (
 }
 
 for (
-  const [what, failedTrials, fedMs] of [
-    ["that failed before", 1, 0],
-    ["in place of one through which others have long been fed", 0, POLICY.provenMs],
+  const [what, hasFailed, fedMs] of [
+    ["that failed before", true, 0],
+    ["in place of one through which others have long been fed", false, POLICY.provenMs],
   ] as const
 ) {
   test(`SourcePlaces gives a place to a tried child ${what} once it has passed on for six seconds`, () => {
     const { stage, child, liar: strong } = crowded();
-    strong.peer.failedTrials = failedTrials;
+    if (hasFailed) failedLongAgo(stage, strong);
     pass(stage, fedMs);
     stage.says(strong, { type: "subscribe", mask: 0x01, from: 6 });
     vouch(stage, proven(stage, BYTES_PER_S), strong);
@@ -132,7 +137,7 @@ for (
 
 test("SourcePlaces gives no place to a tried child that failed before and passes on by fits and starts", () => {
   const { stage, child, liar } = crowded();
-  liar.peer.failedTrials = 1;
+  failedLongAgo(stage, liar);
   stage.says(liar, { type: "subscribe", mask: 0x01, from: 6 });
   const other = proven(stage, BYTES_PER_S);
   vouch(stage, other, liar);
@@ -140,7 +145,7 @@ test("SourcePlaces gives no place to a tried child that failed before and passes
   stage.says(other, placeOf(new Uint32Array(32)));
   pass(stage, POLICY.vouchedMs + 200);
   assertEquals([child.peer.childMask, liar.peer.childMask], [0xff, 0]);
-  assert(liar.peer.barredUntilMs > stage.clock.monotonic());
+  assert(stage.node.conduct.isBarred(liar.peer, stage.clock.monotonic()));
 });
 
 test("SourcePlaces lets a child that others were fed through until lately try again only after a while, however often it dials", () => {
@@ -148,12 +153,15 @@ test("SourcePlaces lets a child that others were fed through until lately try ag
   pass(stage, POLICY.trialMs);
   stage.says(below, placeOf(new Uint32Array(32)));
   pass(stage, POLICY.vouchedMs + 200);
-  assertEquals(child.peer.failedTrials, 1);
+  const { conduct } = stage.node;
+  const { failedTrials, barredUntilMs } = conduct.of(child.peer);
+  assertEquals(failedTrials, 1);
   const mayEnter = (peer: LivePeer) => stage.node.children.atSource!.entry(peer, 0, stage.clock.monotonic()) !== null;
   assertEquals([mayEnter(child.peer), mayEnter(below.peer)], [false, true]);
   stage.node.disconnected(child.peer);
   const again = stage.neighbour({ upBytesPerS: BYTES_PER_S, host: "child" });
-  assertEquals([again.peer.failedTrials, again.peer.barredUntilMs], [1, child.peer.barredUntilMs]);
+  const record = conduct.of(again.peer);
+  assertEquals([record.failedTrials, record.barredUntilMs], [1, barredUntilMs]);
 });
 
 for (const isReached of [true, false]) {

@@ -6,7 +6,7 @@ import { MillraceError } from "../../errors.ts";
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { Announcer } from "./talk/announcer.ts";
 import { Children } from "./trees/children.ts";
-import { Conduct } from "./neighbour/conduct.ts";
+import type { Conduct } from "./neighbour/conduct.ts";
 import { Edge } from "./fetch/edge.ts";
 import { dueUntil, LiveFeed, oldestWanted } from "./stream/feed.ts";
 import { blockCount, type PieceHeader } from "../header.ts";
@@ -20,7 +20,6 @@ import { type LiveLink, LivePeer, type LivePeerInfo } from "./neighbour/live-pee
 import { Parents } from "./trees/parents.ts";
 import { NodeView } from "./neighbour/node-view.ts";
 import { isStored, type PieceWindow } from "./stream/piece-window.ts";
-import { BOUNDS } from "./neighbour/bounds.ts";
 import { POLICY } from "./policy.ts";
 import type { SignedPiece } from "../broadcast/publisher.ts";
 import { Probation } from "./talk/probation.ts";
@@ -41,13 +40,12 @@ export class LiveNode {
   readonly #puller: Puller;
   readonly #serving: Serving;
   readonly #intake: Intake;
-  readonly #probation: Probation;
+  readonly probation: Probation;
   readonly #edge: Edge;
   readonly #sightings: Sightings;
   readonly #silence: Silence;
   readonly #announcer: Announcer;
   readonly #inbox: Inbox;
-  readonly #conduct = new Conduct();
   readonly #feeds = new Set<LiveFeed>();
   readonly #waker: Waker;
   readonly #headerless: Headerless;
@@ -62,12 +60,12 @@ export class LiveNode {
     const announcer = this.#announcer = new Announcer(view, uploader, parents, children);
     const puller = this.#puller = new Puller(view, parents);
     const serving = this.#serving = new Serving(view, children, uploader, announcer);
-    const probation = this.#probation = new Probation(view, puller, serving);
+    const probation = this.probation = new Probation(view, puller, serving, uploader);
     const sightings = this.#sightings = new Sightings(view);
     const headerless = this.#headerless = new Headerless(view);
     const edge = this.#edge = new Edge(view, sightings, headerless);
     this.#silence = new Silence(view);
-    this.#intake = new Intake(view, puller, parents, headerless, {
+    this.#intake = new Intake(view, puller, parents, edge, headerless, {
       proved: (peer, bytes) => this.#proved(peer, bytes),
       store: (header, block, data, from) => this.#stored(header, block, data, from),
     });
@@ -82,6 +80,11 @@ export class LiveNode {
   /** Neighbours. */
   get peers(): ReadonlySet<LivePeer> {
     return this.#view.peers;
+  }
+
+  /** What neighbours have done before. */
+  get conduct(): Conduct {
+    return this.#view.conduct;
   }
 
   /** What happened so far. */
@@ -125,7 +128,7 @@ export class LiveNode {
    * their own age cannot have shallow trees. So ask for this when full, and every `POLICY.exploreMs`.
    */
   expendable(): LivePeer | null {
-    return expendableOf(this.peers, this.#now());
+    return expendableOf(this.peers, this.#view.conduct, this.#now());
   }
 
   /** A new reader of the stream. */
@@ -144,9 +147,13 @@ export class LiveNode {
   connected(link: LiveLink, info: LivePeerInfo): LivePeer {
     const peer = new LivePeer(link, info, this.#now());
     if (info.clockMs !== undefined) peer.clockAheadMs = info.clockMs - this.#options.clock.now();
-    this.#conduct.restore(peer);
+    this.#view.conduct.restore(peer);
     this.#view.peers.add(peer);
-    peer.news = (nowMs, withWindow) => this.#announcer.news(peer, nowMs, withWindow);
+    const reports = info.takesBundles === true;
+    peer.news = (nowMs, withWindow) => [
+      ...(reports ? this.#announcer.news(peer, nowMs, withWindow) : []),
+      ...this.#headerless.take(peer),
+    ];
     this.uploader.flight.mark(peer, this.#now());
     this.#announcer.introduce(peer, this.#now());
     return peer;
@@ -161,7 +168,7 @@ export class LiveNode {
     this.parents.lost(peer, peer.parentMask, this.#now(), false);
     this.#puller.dropPeer(peer);
     this.uploader.dropPeer(peer);
-    this.#conduct.keep(peer);
+    this.#view.conduct.keep(peer);
     if (this.joined && this.#options.role === "viewer") this.parents.tick(this.#now(), this.#edge.urgentUntil + 1);
   }
 
@@ -229,7 +236,7 @@ export class LiveNode {
   /** A block came, requested or pushed. `data` is kept. */
   block(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
     peer.heardMs = this.#now();
-    peer.owedPongs = Math.min(BOUNDS.owedPongs, peer.owedPongs + 1);
+    this.#inbox.blockCame(peer);
     this.#intake.block(peer, seq, offset, data);
   }
 
@@ -238,7 +245,7 @@ export class LiveNode {
     const nowMs = this.#now();
     this.#puller.expire(nowMs);
     this.#sightings.tick(nowMs);
-    this.#probation.tick(this.peers, nowMs);
+    this.probation.tick(this.peers, nowMs);
     this.#serving.tick(this.peers, nowMs);
     this.#silence.tick(nowMs);
     this.#headerless.tick(nowMs);
@@ -270,9 +277,8 @@ export class LiveNode {
   /** `peer` delivered a genuine block. On the first one its held subscriptions are handled. */
   #proved(peer: LivePeer, bytes: number): void {
     peer.deliveredBytes += bytes;
-    const mask = peer.heldMask;
-    peer.heldMask = 0;
-    if (mask !== 0 && !peer.closed) this.#serving.subscribed(peer, mask, peer.heldFrom, this.#now());
+    const { mask, from } = this.probation.release(peer);
+    if (mask !== 0 && !peer.closed) this.#serving.subscribed(peer, mask, from, this.#now());
   }
 
   /** A verified block: kept, counted, and passed on at once. */

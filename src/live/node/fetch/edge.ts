@@ -52,6 +52,16 @@ export class Edge {
     this.#gate.offer(peer, decodeHeader(bytes, this.#view.pieceLengthBytes), nowMs);
   }
 
+  /** True while a header of `peer` for piece `seq` is under verification. */
+  isVerifying(peer: LivePeer, seq: number): boolean {
+    return this.#gate.isVerifying(peer, seq);
+  }
+
+  /** As in `HeaderGate`. */
+  await(peer: LivePeer, seq: number, again: () => void): boolean {
+    return this.#gate.await(peer, seq, again);
+  }
+
   /** Enters the stream once its edge is known: once a tick until then. */
   tick(nowMs: number): void {
     if (this.isKnown) return;

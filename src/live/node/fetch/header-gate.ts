@@ -3,6 +3,8 @@ import { grave } from "../../../wire/offence.ts";
 import { headerPlace, type PieceHeader } from "../../header.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
+import { Notes } from "../neighbour/notes.ts";
+import { TokenBucket } from "../neighbour/token-bucket.ts";
 import type { PieceWindow } from "../stream/piece-window.ts";
 import { BOUNDS } from "../neighbour/bounds.ts";
 
@@ -15,10 +17,25 @@ export function isReplay(header: PieceHeader, window: PieceWindow): boolean {
   return header.seq > newest.seq ? header.timestampMs <= newest.timestampMs : header.timestampMs > newest.timestampMs;
 }
 
+/** The headers of a neighbour that are under verification. */
+interface Offers {
+  readonly bucket: TokenBucket;
+  /** Number of the piece → the blocks that wait for its header. */
+  readonly verifying: Map<number, (() => void)[]>;
+  waitingBlocks: number;
+  forged: number;
+}
+
 /** Lets verified headers through, and bans peers that send forged ones. */
 export class HeaderGate {
   readonly #view: NodeView;
   readonly #genuine: (peer: LivePeer, header: PieceHeader) => void;
+  readonly #offers = new Notes<Offers>(({ connectedMs }) => ({
+    bucket: new TokenBucket(BOUNDS.headersPerS, connectedMs),
+    verifying: new Map(),
+    waitingBlocks: 0,
+    forged: 0,
+  }));
 
   /** `genuine`: a peer sent a header that verified. */
   constructor(view: NodeView, genuine: (peer: LivePeer, header: PieceHeader) => void) {
@@ -42,24 +59,43 @@ export class HeaderGate {
   offer(peer: LivePeer, header: PieceHeader, nowMs: number): void {
     const { window, rate, counters, verifier } = this.#view;
     peer.knowsHeader(header.seq);
-    if (isReplay(header, window) || peer.verifying.has(header.seq)) return;
-    if (!peer.headerBucket.take(nowMs, rate.pieces(2000, BOUNDS.headersPerS))) {
+    const { verifying, bucket } = this.#offers.of(peer);
+    if (isReplay(header, window) || verifying.has(header.seq)) return;
+    if (!bucket.take(nowMs, rate.pieces(2000, BOUNDS.headersPerS))) {
       counters.skippedVerifications++;
       return;
     }
     const waiting: (() => void)[] = [];
-    peer.verifying.set(header.seq, waiting);
+    verifying.set(header.seq, waiting);
     verifier.header(header, (isGenuine) => {
-      peer.verifying.delete(header.seq);
+      verifying.delete(header.seq);
       if (isGenuine) this.#genuine(peer, header);
       else this.#forged(peer);
       for (const again of waiting) again();
     });
   }
 
+  /** True while a header of `peer` for piece `seq` is under verification. */
+  isVerifying(peer: LivePeer, seq: number): boolean {
+    return this.#offers.of(peer).verifying.has(seq);
+  }
+
+  /** Calls `again` once the header of `peer` for piece `seq` was verified; false when too many blocks wait, or none is. */
+  await(peer: LivePeer, seq: number, again: () => void): boolean {
+    const offers = this.#offers.of(peer);
+    const waiting = offers.verifying.get(seq);
+    if (waiting === undefined || offers.waitingBlocks >= BOUNDS.waitingBlockLimit) return false;
+    offers.waitingBlocks++;
+    waiting.push(() => {
+      offers.waitingBlocks--;
+      again();
+    });
+    return true;
+  }
+
   #forged(peer: LivePeer): void {
     this.#view.counters.forgedHeaders++;
-    if (++peer.forgedHeaders < BOUNDS.forgedHeaderLimit) return;
+    if (++this.#offers.of(peer).forged < BOUNDS.forgedHeaderLimit) return;
     this.#view.ban(peer, grave("lie", "headers with false signatures"));
   }
 }

@@ -4,9 +4,10 @@
  * parent whose trees rarely bring a header first is asked to leave headers out. If one of its blocks is the first after
  * all, the block is kept for a moment and its header is requested.
  */
-import { MAX_ASKED_HEADERS } from "../../messages.ts";
+import { encodeLiveMessage, MAX_ASKED_HEADERS } from "../../messages.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
+import { Notes } from "../neighbour/notes.ts";
 
 /** Weight of one block in the share of blocks of a tree whose header was news. */
 const NEWS_WEIGHT = 0.07;
@@ -39,9 +40,21 @@ interface Held {
   readonly release: () => void;
 }
 
+/** What a neighbour is to do for us. */
+interface Asked {
+  /** Mask of the substreams that it is to push without headers. */
+  leanMask: number;
+  /**
+   * Headers that it is yet to be asked for, along with `leanMask`; null when it knows all that. That goes along with the PONG to
+   * the PING behind the block that has just come, or with what else is sent to it before the next tick.
+   */
+  due: number[] | null;
+}
+
 /** Which parents leave headers out, and the blocks that wait for one. */
 export class Headerless {
   readonly #view: NodeView;
+  readonly #askedOf = new Notes<Asked>(() => ({ leanMask: 0, due: null }));
   #held: Held[] = [];
   readonly #asked = new Map<number, { readonly atMs: number; readonly peers: ReadonlySet<LivePeer> }>();
   readonly #broughtBy = new Map<number, LivePeer>();
@@ -106,7 +119,15 @@ export class Headerless {
     if (this.#held.length === 0) this.#asked.clear();
     this.#held = this.#held.filter(({ peer, atMs }) => !peer.closed && nowMs - atMs < HOLD_MS);
     for (const { seq } of this.#held) this.#ask(seq, nowMs);
-    for (const peer of this.#view.peers) peer.tellHeaders(nowMs);
+    for (const peer of this.#view.peers) peer.sendEncoded(this.take(peer), nowMs);
+  }
+
+  /** What is due of HEADERS for `peer`, encoded, and taken for sent. */
+  take(peer: LivePeer): Uint8Array[] {
+    const asked = this.#askedOf.of(peer);
+    const { due, leanMask } = asked;
+    asked.due = null;
+    return due === null ? [] : [encodeLiveMessage({ type: "headers", lean: leanMask, seqs: due })];
   }
 
   /** Asks the senders of the blocks that wait for this header, one after another: one of them may withhold it. */
@@ -118,14 +139,16 @@ export class Headerless {
     const peers = new Set(before);
     const next = senders.find((peer) => !peers.has(peer))!;
     this.#asked.set(seq, { atMs: nowMs, peers: peers.add(next) });
-    (next.dueHeaders ??= []).push(seq);
-    if (next.dueHeaders.length === MAX_ASKED_HEADERS) next.tellHeaders(nowMs);
+    const asking = this.#askedOf.of(next);
+    (asking.due ??= []).push(seq);
+    if (asking.due.length === MAX_ASKED_HEADERS) next.sendEncoded(this.take(next), nowMs);
   }
 
   #tell(peer: LivePeer, substream: number, isLean: boolean): void {
-    const lean = isLean ? peer.toldLean | (1 << substream) : peer.toldLean & ~(1 << substream);
-    if (lean === peer.toldLean) return;
-    peer.toldLean = lean;
-    peer.dueHeaders ??= [];
+    const asked = this.#askedOf.of(peer);
+    const leanMask = isLean ? asked.leanMask | (1 << substream) : asked.leanMask & ~(1 << substream);
+    if (leanMask === asked.leanMask) return;
+    asked.leanMask = leanMask;
+    asked.due ??= [];
   }
 }

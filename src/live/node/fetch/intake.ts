@@ -4,12 +4,12 @@ import { MillraceError } from "../../../errors.ts";
 import { grave } from "../../../wire/offence.ts";
 import { BLOCK_BYTES } from "../../../wire/types.ts";
 import { blockCount, blockLength, hashOfBlock, type PieceHeader } from "../../header.ts";
+import type { Edge } from "./edge.ts";
 import type { Headerless } from "./headerless.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
 import type { Parents } from "../trees/parents.ts";
 import { isStored } from "../stream/piece-window.ts";
-import { BOUNDS } from "../neighbour/bounds.ts";
 import { POLICY } from "../policy.ts";
 import type { Puller } from "./puller.ts";
 import { blockKey } from "../stream/substreams.ts";
@@ -27,10 +27,12 @@ export class Intake {
   readonly #view: NodeView;
   readonly #puller: Puller;
   readonly #parents: Parents;
+  readonly #edge: Edge;
   readonly #headerless: Headerless;
   readonly #sink: IntakeSink;
 
-  constructor(view: NodeView, puller: Puller, parents: Parents, headerless: Headerless, sink: IntakeSink) {
+  constructor(view: NodeView, puller: Puller, parents: Parents, edge: Edge, headerless: Headerless, sink: IntakeSink) {
+    this.#edge = edge;
     this.#view = view;
     this.#headerless = headerless;
     this.#puller = puller;
@@ -77,20 +79,12 @@ export class Intake {
 
   /** A block whose header is under verification, or is unknown. */
   #await(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
-    const waiting = peer.verifying.get(seq);
+    const isVerifying = this.#edge.isVerifying(peer, seq);
     const again = () => this.block(peer, seq, offset, data);
     const block = offset / BLOCK_BYTES;
     const isWhole = Number.isInteger(block) && data.length <= BLOCK_BYTES;
-    if (waiting === undefined && isWhole && this.#headerless.hold(peer, seq, block, again)) return;
-    if (waiting === undefined || peer.waitingBlocks >= BOUNDS.waitingBlockLimit) {
-      this.#view.counters.duplicateBytes += data.length;
-      return;
-    }
-    peer.waitingBlocks++;
-    waiting.push(() => {
-      peer.waitingBlocks--;
-      again();
-    });
+    if (!isVerifying && isWhole && this.#headerless.hold(peer, seq, block, again)) return;
+    if (!this.#edge.await(peer, seq, again)) this.#view.counters.duplicateBytes += data.length;
   }
 
   /**

@@ -3,6 +3,7 @@ import { BLOCK_BYTES } from "../../../wire/types.ts";
 import { blockCount, blockLength } from "../../header.ts";
 import type { LivePeer, OwnRequest } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
+import { Notes } from "../neighbour/notes.ts";
 import type { Parents } from "../trees/parents.ts";
 import type { PieceEntry, PieceWindow } from "../stream/piece-window.ts";
 import { UNFED } from "../neighbour/place.ts";
@@ -25,12 +26,21 @@ function serviceMs({ upBytesPerS }: LivePeer): number {
   return upBytesPerS === null ? 0 : Math.min(POLICY.moveRequestMs, BLOCK_BYTES / Math.max(1, upBytesPerS) * 1000);
 }
 
+/** What is noted about one that is asked. */
+interface Asked {
+  /** Monotonic ms until which it gets no request, because it rejected one, or serves one late. */
+  afterMs: number;
+  /** Monotonic ms at which it was asked for a proof for the first time; null before. */
+  proofMs: number | null;
+}
+
 /** Requests of ours. */
 export class Puller {
   readonly #view: NodeView;
   readonly #parents: Parents;
   /** Block → the peer that was asked last. */
   readonly #asked = new Map<number, LivePeer>();
+  readonly #notes = new Notes<Asked>(() => ({ afterMs: -Infinity, proofMs: null }));
   /** Blocks with a false copy: nobody will send them again unless asked. */
   readonly #spoilt = new Set<number>();
   /** Readers wait for pieces up to here. */
@@ -68,11 +78,18 @@ export class Puller {
   /** Asks `peer` for the beginning of a block that is here, unless another request to it is open. */
   probe(peer: LivePeer, seq: number, block: number, nowMs: number): void {
     const entry = this.#window.get(seq);
-    if (peer.requests.size > 0 || peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || entry?.header == null) return;
-    peer.proofAskedMs ??= nowMs;
+    const notes = this.#notes.of(peer);
+    const isSnubbed = this.#view.conduct.isSnubbed(peer, nowMs);
+    if (peer.requests.size > 0 || isSnubbed || nowMs < notes.afterMs || entry?.header == null) return;
+    notes.proofMs ??= nowMs;
     const bytes = Math.min(POLICY.proofBytes, blockLength(entry.header.lengthBytes, block));
     peer.requests.set(blockKey(seq, block), { seq, block, bytes, atMs: nowMs });
     peer.link.request(seq, block * BLOCK_BYTES, bytes);
+  }
+
+  /** Monotonic ms at which `peer` was asked for a proof for the first time; null before. */
+  proofAskedMs(peer: LivePeer): number | null {
+    return this.#notes.of(peer).proofMs;
   }
 
   /** A block has come, or is no longer wanted: cancels its requests at all peers but `from`. */
@@ -95,7 +112,7 @@ export class Puller {
 
   /** `peer` refused to serve this block. */
   rejected(peer: LivePeer, seq: number, block: number, nowMs: number): void {
-    peer.pullAfterMs = nowMs + POLICY.rejectedMs * (0.5 + this.#view.random());
+    this.#notes.of(peer).afterMs = nowMs + POLICY.rejectedMs * (0.5 + this.#view.random());
     const key = blockKey(seq, block);
     if (peer.requests.delete(key) && this.#asked.get(key) === peer) this.#asked.delete(key);
   }
@@ -131,9 +148,7 @@ export class Puller {
       if (peer.closed || peer.requests.size >= POLICY.requestsPerPeer || !peer.has(seq) || peer.requests.has(key)) {
         continue;
       }
-      if (peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || peer.upBytesPerS === 0 || isQuiet(peer, nowMs)) {
-        continue;
-      }
+      if (!this.#mayAsk(peer, nowMs) || peer.upBytesPerS === 0 || isQuiet(peer, nowMs)) continue;
       if (peer.requests.size > 0 && (peer.requests.size + 1) * serviceMs(peer) > POLICY.moveRequestMs) continue;
       // Spare the source, because all trees start there; others have the piece by now.
       const takesMs = (peer.rttMs ?? 100) + (peer.requests.size + 1) * serviceMs(peer);
@@ -145,13 +160,18 @@ export class Puller {
     return best;
   }
 
+  /** False while `peer` is given a rest. */
+  #mayAsk(peer: LivePeer, nowMs: number): boolean {
+    return nowMs >= this.#notes.of(peer).afterMs && !this.#view.conduct.isSnubbed(peer, nowMs);
+  }
+
   /** Withdraws a request that a reader waits for, if another neighbour may serve it sooner. */
   #move(key: number, request: OwnRequest, peer: LivePeer, nowMs: number): void {
     const { seq, block, bytes, atMs } = request;
     if (seq > this.#urgentUntil || bytes <= POLICY.proofBytes || !this.#isElsewhere(seq, peer, nowMs)) return;
     this.#asked.delete(key);
     peer.link.cancel(seq, block * BLOCK_BYTES, bytes);
-    peer.pullAfterMs = nowMs + POLICY.moveRequestMs;
+    this.#notes.of(peer).afterMs = nowMs + POLICY.moveRequestMs;
     // One that has sent nothing since keeps the request: it is snubbed if that goes on.
     if (peer.lastBlockMs >= atMs) peer.requests.delete(key);
   }
@@ -159,7 +179,8 @@ export class Puller {
   /** True when a neighbour other than `than` has the piece, and little to do for us. */
   #isElsewhere(seq: number, than: LivePeer, nowMs: number): boolean {
     for (const peer of this.#view.peers) {
-      if (peer !== than && peer.has(seq) && peer.requests.size < 2 && nowMs >= peer.pullAfterMs) return true;
+      const isFree = peer !== than && peer.has(seq) && peer.requests.size < 2;
+      if (isFree && nowMs >= this.#notes.of(peer).afterMs) return true;
     }
     return false;
   }
@@ -178,7 +199,7 @@ export class Puller {
         peer.link.cancel(request.seq, request.block * BLOCK_BYTES, request.bytes);
         // Slow is not false: a peer that delivered in the meantime is busy.
         if (peer.lastBlockMs < request.atMs && request.bytes > POLICY.proofBytes) {
-          peer.snubbedUntilMs = nowMs + POLICY.avoidMs;
+          this.#view.conduct.snub(peer, nowMs);
         }
       }
     }

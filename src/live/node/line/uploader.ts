@@ -6,6 +6,7 @@ import { Flight } from "./flight.ts";
 import type { LiveNodeOptions, UploadGate } from "../live-options.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
+import { Notes } from "../neighbour/notes.ts";
 import type { PieceEntry, PieceWindow } from "../stream/piece-window.ts";
 import { stepOf } from "../neighbour/place.ts";
 import { BOUNDS } from "../neighbour/bounds.ts";
@@ -18,6 +19,23 @@ interface Wanted {
   readonly seq: number;
   readonly block: number;
   readonly bytes: number;
+}
+
+/** A block that a neighbour was given. */
+export interface GivenBlock {
+  readonly seq: number;
+  readonly block: number;
+  readonly atMs: number;
+}
+
+/** What is noted about one to whom blocks are sent. */
+interface Receiver {
+  /** Keys of blocks that it has from others, so that they need not be pushed to it. */
+  readonly unwanted: Set<number>;
+  /** Mask of the substreams that it gets without headers: see `Headerless`. */
+  leanMask: number;
+  /** The block sent to it lately, while it has delivered nothing; null before. */
+  given: GivenBlock | null;
 }
 
 /**
@@ -43,6 +61,7 @@ export class Uploader {
   readonly #view: NodeView;
   readonly #gate: UploadGate | undefined;
   readonly #wake: (afterMs: number) => void;
+  readonly #receivers = new Notes<Receiver>(() => ({ unwanted: new Set(), leanMask: 0, given: null }));
   /**
    * Pushes to children that pass on much, and to the others. A block waits at each step, so children with many members
    * below them go first.
@@ -187,8 +206,8 @@ export class Uploader {
       const at = queue.findIndex((item) => item.peer === peer && item.seq === seq && item.block === block);
       if (at >= 0) return this.#forget(queue.splice(at, 1)[0]!);
     }
-    const { unwanted } = peer;
     if (peer.pushMask === 0) return;
+    const { unwanted } = this.#receivers.of(peer);
     for (const oldest of unwanted.size >= BOUNDS.unwantedLimit ? unwanted : []) {
       unwanted.delete(oldest);
       break;
@@ -204,6 +223,16 @@ export class Uploader {
     for (const queue of [this.#wanted, this.#proofs]) {
       for (let i = queue.length - 1; i >= 0; i--) if (queue[i]!.peer === peer) queue.splice(i, 1);
     }
+  }
+
+  /** `peer` asks for the substreams of `mask` without headers, and for the others with them. */
+  leaveOutHeaders(peer: LivePeer, mask: number): void {
+    this.#receivers.of(peer).leanMask = mask;
+  }
+
+  /** The block sent lately to `peer`, while it had delivered nothing; null without. */
+  givenTo(peer: LivePeer): GivenBlock | null {
+    return this.#receivers.of(peer).given;
   }
 
   /** `peer` sent a PING or PONG with `nonce`, as in `Flight.echoed`; false when that is none of ours. */
@@ -271,7 +300,8 @@ export class Uploader {
 
   #isUseful({ peer, entry, block, bit, atMs }: Push, nowMs: number): boolean {
     if (peer.closed || (peer.pushMask & bit) === 0 || entry.blocks[block] == null || peer.has(entry.seq)) return false;
-    if (peer.unwanted.size > 0 && peer.unwanted.delete(blockKey(entry.seq, block))) return false;
+    const { unwanted } = this.#receivers.of(peer);
+    if (unwanted.size > 0 && unwanted.delete(blockKey(entry.seq, block))) return false;
     if (nowMs - atMs <= POLICY.shedAfterMs) return true;
     this.shedCount++;
     return false;
@@ -295,7 +325,7 @@ export class Uploader {
   #sendHead(queue: PushQueue, nowMs: number): Push {
     const push = this.#head(queue, nowMs)!;
     queue.drop();
-    const isLean = queue !== this.#older && (push.peer.leanMask & push.bit) !== 0;
+    const isLean = queue !== this.#older && (this.#receivers.of(push.peer).leanMask & push.bit) !== 0;
     this.#send(push.peer, push.entry, push.block, BLOCK_BYTES, isLean, nowMs);
     return push;
   }
@@ -354,9 +384,9 @@ export class Uploader {
     const data = entry.blocks[block]!.subarray(0, bytes);
     if (!isLean && peer.knowsHeader(entry.seq)) peer.send({ type: "header", bytes: entry.header!.bytes });
     this.sentBytes += data.length;
-    if (!peer.isProven && (peer.given === null || nowMs - peer.given.atMs > GIVEN_MS)) {
-      peer.given = { seq: entry.seq, block, atMs: nowMs };
-    }
+    const receiver = this.#receivers.of(peer);
+    const isNoted = peer.isProven || nowMs - (receiver.given?.atMs ?? -Infinity) <= GIVEN_MS;
+    if (!isNoted) receiver.given = { seq: entry.seq, block, atMs: nowMs };
     peer.link.piece(entry.seq, block * BLOCK_BYTES, data);
     this.flight.handed(peer, data.length, nowMs);
   }

@@ -1,5 +1,5 @@
 /** Which neighbour is of no use. */
-import { doubtsOf } from "./conduct.ts";
+import type { Conduct } from "./conduct.ts";
 import type { LivePeer } from "./live-peer.ts";
 import { POLICY } from "../policy.ts";
 
@@ -8,13 +8,13 @@ import { POLICY } from "../policy.ts";
  * time; null when all of `peers` are of use, or new. Parted by age alone, liars that dial again and again fill the links of
  * a source that has few.
  */
-export function expendableOf(peers: Iterable<LivePeer>, nowMs: number): LivePeer | null {
+export function expendableOf(peers: Iterable<LivePeer>, conduct: Conduct, nowMs: number): LivePeer | null {
   const beforeMs = nowMs - POLICY.settleMs;
   let found: LivePeer | null = null;
   let foundDoubts = 0;
   for (const peer of peers) {
     if ((peer.parentMask | peer.pushMask) !== 0 || peer.requests.size > 0 || peer.connectedMs > beforeMs) continue;
-    const doubts = doubtsOf(peer, nowMs);
+    const doubts = conduct.doubts(peer, nowMs);
     const isWorse = found === null || doubts > foundDoubts ||
       (doubts === foundDoubts && peer.connectedMs < found.connectedMs);
     if (isWorse) [found, foundDoubts] = [peer, doubts];

@@ -5,6 +5,7 @@
 import type { MillraceError } from "../../../errors.ts";
 import { blockCount } from "../../header.ts";
 import type { LiveVerifier } from "../../signer.ts";
+import { Conduct } from "./conduct.ts";
 import { type LiveCounters, newCounters } from "../live-counters.ts";
 import type { LiveNodeOptions } from "../live-options.ts";
 import type { LivePeer } from "./live-peer.ts";
@@ -30,6 +31,8 @@ export class NodeView {
   readonly rate: StreamRate;
   readonly peers = new Set<LivePeer>();
   readonly counters: LiveCounters = newCounters();
+  /** What neighbours have done before. */
+  readonly conduct = new Conduct();
   /** Our mark in the paths of those below us. */
   readonly mark: Mark;
   /** Drops `peer`, which did what no honest member does. */

@@ -3,6 +3,7 @@ import { encodeLiveMessage, windowNewest } from "../../messages.ts";
 import type { Children } from "../trees/children.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
+import { Notes } from "../neighbour/notes.ts";
 import type { Parents } from "../trees/parents.ts";
 import {
   changedPaths,
@@ -16,12 +17,31 @@ import {
 import { POLICY } from "../policy.ts";
 import type { Uploader } from "../line/uploader.ts";
 
+/** What a neighbour was told, and when. Times are monotonic ms. */
+interface Told {
+  /** Last PLACE; null before the first. */
+  place: Place | null;
+  placeMs: number;
+  /** When it was told of a change that is not small (`isSmallChange`). */
+  movedMs: number;
+  /** Version of the window in its last WINDOW; -1 before the first. */
+  windowVersion: number;
+  windowMs: number;
+}
+
 /** Sends WINDOW, HEADER and PLACE to the neighbours of one member. */
 export class Announcer {
   readonly #view: NodeView;
   readonly #uploader: Uploader;
   readonly #parents: Parents;
   readonly #children: Children;
+  readonly #told = new Notes<Told>(() => ({
+    place: null,
+    placeMs: -Infinity,
+    movedMs: -Infinity,
+    windowVersion: -1,
+    windowMs: -Infinity,
+  }));
   /** Our PLACE at the last tick; null before the first. */
   #latest: Place | null = null;
   /** Substreams that came from the source at the last check. */
@@ -40,14 +60,14 @@ export class Announcer {
     this.#latest = this.#place(nowMs);
     for (const peer of this.#view.peers) {
       const place = this.#placeFor(peer, this.#latest);
-      const isDue = this.#isWindowDue(peer, nowMs) || isPlaceDue(peer, place, nowMs, false);
+      const isDue = this.#isWindowDue(peer, nowMs) || this.#isPlaceDue(peer, place, nowMs, false);
       if (isDue) peer.sendEncoded(this.#reports(peer, place, nowMs), nowMs);
     }
   }
 
   /** What there is to report to `peer`, encoded, when something else goes to it: otherwise it would go a little later, on its own. */
   news(peer: LivePeer, nowMs: number, withWindow: boolean): Uint8Array[] {
-    if (peer.placeSent === null) return this.#introduction(peer, nowMs);
+    if (this.#told.of(peer).place === null) return this.#introduction(peer, nowMs);
     // Whether a substream reaches us may have changed since the last tick, and a new parent judges us by that.
     const place = withWindow ? this.#place(nowMs) : this.#latest;
     return place === null ? [] : this.#reports(peer, this.#placeFor(peer, place), nowMs, withWindow);
@@ -55,13 +75,14 @@ export class Announcer {
 
   /** Sends `peer`, which has just connected, what it needs to join through us, unless it got that as `news`. */
   introduce(peer: LivePeer, nowMs: number): void {
-    if (peer.placeSent === null) peer.sendEncoded(this.#introduction(peer, nowMs), nowMs);
+    if (this.#told.of(peer).place === null) peer.sendEncoded(this.#introduction(peer, nowMs), nowMs);
   }
 
   /** Sends `peer` our PLACE at once, if it has changed. */
   answer(peer: LivePeer, nowMs: number): void {
     const place = this.#placeFor(peer, this.#place(nowMs));
-    if (peer.placeSent === null || !samePlace(place, peer.placeSent)) this.#tellPlace(peer, place, nowMs);
+    const told = this.#told.of(peer).place;
+    if (told === null || !samePlace(place, told)) this.#tellPlace(peer, place, nowMs);
   }
 
   /**
@@ -73,7 +94,8 @@ export class Announcer {
     if (up === null) return;
     let place: Place | null = null;
     for (const peer of this.#view.peers) {
-      if (peer.placeSent === null || up <= POLICY.strongerBy * (peer.placeSent.upBytesPerS ?? 0)) continue;
+      const told = this.#told.of(peer).place;
+      if (told === null || up <= POLICY.strongerBy * (told.upBytesPerS ?? 0)) continue;
       place ??= this.#place(nowMs);
       this.#tellPlace(peer, this.#placeFor(peer, place), nowMs);
     }
@@ -81,7 +103,7 @@ export class Announcer {
 
   /** WINDOW, the header of the piece where a newcomer would start, the newest header, and PLACE. */
   #introduction(peer: LivePeer, nowMs: number): Uint8Array[] {
-    const place = placeMessage(peer, this.#placeFor(peer, this.#place(nowMs)), nowMs);
+    const place = this.#placeMessage(peer, this.#placeFor(peer, this.#place(nowMs)), nowMs);
     return [this.#window(peer), ...this.#headers(peer), place];
   }
 
@@ -98,20 +120,21 @@ export class Announcer {
   }
 
   #window(peer: LivePeer): Uint8Array {
-    peer.windowVersion = this.#view.window.version;
+    this.#told.of(peer).windowVersion = this.#view.window.version;
     return this.#view.window.encodedMessage();
   }
 
   /** WINDOW and PLACE for `peer`, as far as it is time for them when they need no packet of their own. */
   #reports(peer: LivePeer, place: Place, nowMs: number, withWindow = false): Uint8Array[] {
     const reports: Uint8Array[] = [];
-    const isChanged = peer.windowVersion !== this.#view.window.version;
+    const told = this.#told.of(peer);
+    const isChanged = told.windowVersion !== this.#view.window.version;
     if ((withWindow && isChanged) || this.#isWindowDue(peer, nowMs, POLICY.windowIntervalMs)) {
       if (isNewcomer(peer)) reports.push(...this.#headers(peer));
-      peer.windowSentMs = nowMs;
+      told.windowMs = nowMs;
       reports.push(this.#window(peer));
     }
-    if (isPlaceDue(peer, place, nowMs, true)) reports.push(placeMessage(peer, place, nowMs));
+    if (this.#isPlaceDue(peer, place, nowMs, true)) reports.push(this.#placeMessage(peer, place, nowMs));
     return reports;
   }
 
@@ -121,8 +144,9 @@ export class Announcer {
    */
   #isWindowDue(peer: LivePeer, nowMs: number, intervalMs = this.#windowIntervalMs(peer)): boolean {
     const { window } = this.#view;
-    if (peer.windowVersion === window.version || nowMs - peer.windowSentMs < intervalMs) return false;
-    return isNewcomer(peer) || window.hasNewFor(peer.window!, peer.windowVersion) ||
+    const told = this.#told.of(peer);
+    if (told.windowVersion === window.version || nowMs - told.windowMs < intervalMs) return false;
+    return isNewcomer(peer) || window.hasNewFor(peer.window!, told.windowVersion) ||
       nowMs - peer.spokeMs >= POLICY.sparseWindowMs;
   }
 
@@ -166,7 +190,7 @@ export class Announcer {
   }
 
   #tellPlace(peer: LivePeer, place: Place, nowMs: number): void {
-    peer.sendEncoded([placeMessage(peer, place, nowMs)], nowMs);
+    peer.sendEncoded([this.#placeMessage(peer, place, nowMs)], nowMs);
   }
 
   /**
@@ -183,33 +207,33 @@ export class Announcer {
     const place = this.#place(nowMs);
     for (const peer of view.peers) if ((peer.pushMask & changed) !== 0) this.#tellPlace(peer, place, nowMs);
   }
+
+  /**
+   * True when `place` differs from what `peer` was told, and it is time to say so. `rides`: something else goes to it anyway.
+   * WINDOWs do every `POLICY.sparseWindowMs`, so that small changes seldom need a packet of their own.
+   */
+  #isPlaceDue(peer: LivePeer, place: Place, nowMs: number, rides: boolean): boolean {
+    const told = this.#told.of(peer);
+    if (told.place === null) return true;
+    const { windowIntervalMs, sparseWindowMs, idlePlaceMs, childPlaceMs } = POLICY;
+    const isSmall = isSmallChange(place, told.place);
+    const smallMs = (peer.pushMask === 0 ? idlePlaceMs : childPlaceMs) + (rides ? 0 : sparseWindowMs);
+    if (isSmall ? nowMs - told.placeMs < smallMs : nowMs - told.movedMs < windowIntervalMs) return false;
+    return !isSmall || !samePlace(place, told.place) || changedPaths(place, told.place) !== 0;
+  }
+
+  /** A PLACE for `peer`, encoded, and noted as sent. */
+  #placeMessage(peer: LivePeer, place: Place, nowMs: number): Uint8Array {
+    const told = this.#told.of(peer);
+    const pathMask = changedPaths(place, told.place);
+    if (told.place !== null && !isSmallChange(place, told.place)) told.movedMs = nowMs;
+    told.place = place;
+    told.placeMs = nowMs;
+    return encodeLiveMessage({ type: "place", ...place, pathMask });
+  }
 }
 
 /** True for one that has no piece yet. */
 function isNewcomer({ window }: LivePeer): boolean {
   return window === null || windowNewest(window) < window.base;
-}
-
-/**
- * True when `place` differs from what `peer` was told, and it is time to say so. `rides`: something else goes to it anyway.
- * WINDOWs do every `POLICY.sparseWindowMs`, so that small changes seldom need a packet of their own.
- */
-function isPlaceDue(peer: LivePeer, place: Place, nowMs: number, rides: boolean): boolean {
-  const { placeSent, placeSentMs } = peer;
-  if (placeSent === null) return true;
-  const { windowIntervalMs, sparseWindowMs, idlePlaceMs, childPlaceMs } = POLICY;
-  const isSmall = isSmallChange(place, placeSent);
-  const smallMs = (peer.pushMask === 0 ? idlePlaceMs : childPlaceMs) + (rides ? 0 : sparseWindowMs);
-  if (isSmall ? nowMs - placeSentMs < smallMs : nowMs - peer.movedSentMs < windowIntervalMs) return false;
-  return !isSmall || !samePlace(place, placeSent) || changedPaths(place, placeSent) !== 0;
-}
-
-/** A PLACE for `peer`, encoded, and noted as sent. */
-function placeMessage(peer: LivePeer, place: Place, nowMs: number): Uint8Array {
-  const { placeSent } = peer;
-  const pathMask = changedPaths(place, placeSent);
-  if (placeSent !== null && !isSmallChange(place, placeSent)) peer.movedSentMs = nowMs;
-  peer.placeSent = place;
-  peer.placeSentMs = nowMs;
-  return encodeLiveMessage({ type: "place", ...place, pathMask });
 }

@@ -8,6 +8,9 @@ import type { Edge } from "../fetch/edge.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { Parents } from "../trees/parents.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
+import { Notes } from "../neighbour/notes.ts";
+import { BOUNDS } from "../neighbour/bounds.ts";
+import { TokenBucket } from "../neighbour/token-bucket.ts";
 import { emptyPaths, mergePaths } from "../neighbour/place.ts";
 import type { Probation } from "./probation.ts";
 import type { Serving } from "./serving.ts";
@@ -26,10 +29,22 @@ export interface InboxParts {
   readonly announcer: Announcer;
 }
 
+/** Which PINGs of a neighbour get a PONG. */
+interface Pongs {
+  /** Blocks that it has sent: each may be followed by a PING that needs a PONG. */
+  owed: number;
+  /** For the other PINGs. */
+  readonly bucket: TokenBucket;
+}
+
 /** Takes the messages of one member's neighbours. */
 export class Inbox {
   readonly #view: NodeView;
   readonly #parts: InboxParts;
+  readonly #pongs = new Notes<Pongs>(({ connectedMs }) => ({
+    owed: 0,
+    bucket: new TokenBucket(BOUNDS.pongsPerS, connectedMs),
+  }));
 
   constructor(view: NodeView, parts: InboxParts) {
     this.#view = view;
@@ -39,6 +54,12 @@ export class Inbox {
   /** A message came from `peer`. Throws `protocol_violation` when no member would send it. */
   handle(peer: LivePeer, bytes: Uint8Array, nowMs: number): void {
     for (const part of decodeBundle(bytes) ?? [bytes]) if (!peer.closed) this.#handle(peer, part, nowMs);
+  }
+
+  /** A block came from `peer`. */
+  blockCame(peer: LivePeer): void {
+    const pongs = this.#pongs.of(peer);
+    pongs.owed = Math.min(BOUNDS.owedPongs, pongs.owed + 1);
   }
 
   #handle(peer: LivePeer, bytes: Uint8Array, nowMs: number): void {
@@ -61,7 +82,7 @@ export class Inbox {
         return this.#headersAsked(peer, message.lean, message.seqs);
       case "ping":
         if (uploader.echoed(peer, message.nonce, null, nowMs)) return this.#measured(nowMs);
-        return pinged(peer, message.nonce, nowMs);
+        return this.#pinged(peer, message.nonce, nowMs);
       case "pong":
         if (uploader.echoed(peer, message.nonce, message.atMs, nowMs)) this.#measured(nowMs);
     }
@@ -78,8 +99,8 @@ export class Inbox {
   }
 
   #unsubscribed(peer: LivePeer, mask: number, reason: number, nowMs: number): void {
-    const { children, parents, edge } = this.#parts;
-    peer.heldMask &= ~mask;
+    const { children, parents, edge, probation } = this.#parts;
+    probation.withdraw(peer, mask);
     children.drop(peer, mask);
     parents.lost(peer, mask, nowMs, reason !== UnsubscribeReason.moved);
     // In a crowd places go fast: a member that waited for a tick after each refusal would be too late again and again.
@@ -87,7 +108,7 @@ export class Inbox {
   }
 
   #headersAsked(peer: LivePeer, lean: number, seqs: readonly number[]): void {
-    peer.leanMask = lean;
+    this.#parts.uploader.leaveOutHeaders(peer, lean);
     for (const seq of seqs) {
       const header = this.#view.window.get(seq)?.header;
       if (header != null && peer.knowsHeader(seq)) peer.send({ type: "header", bytes: header.bytes });
@@ -100,16 +121,19 @@ export class Inbox {
     }
     // It has more room than when it refused us.
     const bars = peer.place?.bars;
-    place.bars.forEach((bar, substream) => bar < (bars?.[substream] ?? 0) && (peer.refusedUntilMs[substream] = 0));
+    place.bars.forEach((bar, substream) => {
+      if (bar < (bars?.[substream] ?? 0)) this.#parts.parents.reopened(peer, substream);
+    });
     const known = peer.place?.paths ?? emptyPaths(place.depths.length);
     peer.place = { ...place, paths: mergePaths(known, place.paths, place.pathMask) };
     if (peer.parentMask !== 0) this.#parts.announcer.warn(nowMs);
   }
-}
 
-function pinged(peer: LivePeer, nonce: bigint, nowMs: number): void {
-  if (peer.owedPongs === 0 && !peer.pongBucket.take(nowMs)) return;
-  peer.owedPongs = Math.max(0, peer.owedPongs - 1);
-  if ((nonce & WANTS_TIME) === 0n) peer.send({ type: "ping", nonce });
-  else peer.sendWithNews({ type: "pong", nonce, atMs: Math.floor(nowMs) >>> 0 }, nowMs);
+  #pinged(peer: LivePeer, nonce: bigint, nowMs: number): void {
+    const pongs = this.#pongs.of(peer);
+    if (pongs.owed === 0 && !pongs.bucket.take(nowMs)) return;
+    pongs.owed = Math.max(0, pongs.owed - 1);
+    if ((nonce & WANTS_TIME) === 0n) peer.send({ type: "ping", nonce });
+    else peer.sendWithNews({ type: "pong", nonce, atMs: Math.floor(nowMs) >>> 0 }, nowMs);
+  }
 }

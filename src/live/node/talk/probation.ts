@@ -7,10 +7,12 @@
  */
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
+import { Notes } from "../neighbour/notes.ts";
 import { isComplete, isStored } from "../stream/piece-window.ts";
 import { POLICY } from "../policy.ts";
 import type { Puller } from "../fetch/puller.ts";
 import type { Serving } from "./serving.ts";
+import type { Uploader } from "../line/uploader.ts";
 
 /** How far back from the newest piece we look for one that both have, ms. */
 const LOOK_BACK_MS = 2000;
@@ -22,13 +24,26 @@ interface Proof {
   readonly block: number;
 }
 
+/** Subscriptions that wait for a proof. */
+interface Held {
+  /** Their substreams; 0 without. */
+  mask: number;
+  /** The first piece that is wanted of them. */
+  from: number;
+  /** Monotonic ms at which they are refused. */
+  untilMs: number;
+}
+
 /** Asks neighbours for proofs, and takes places from those that give none. */
 export class Probation {
   readonly #view: NodeView;
   readonly #puller: Puller;
   readonly #serving: Serving;
+  readonly #uploader: Uploader;
+  readonly #held = new Notes<Held>(() => ({ mask: 0, from: 0, untilMs: 0 }));
 
-  constructor(view: NodeView, puller: Puller, serving: Serving) {
+  constructor(view: NodeView, puller: Puller, serving: Serving, uploader: Uploader) {
+    this.#uploader = uploader;
     this.#view = view;
     this.#puller = puller;
     this.#serving = serving;
@@ -41,9 +56,10 @@ export class Probation {
   holds(peer: LivePeer, mask: number, from: number, nowMs: number): boolean {
     const proof = this.#proofOf(peer, nowMs);
     if (proof === null) return false;
-    if (peer.heldMask === 0) peer.heldUntilMs = nowMs + POLICY.requestTimeoutMs;
-    peer.heldFrom = peer.heldMask === 0 ? from : Math.min(peer.heldFrom, from);
-    peer.heldMask |= mask;
+    const held = this.#held.of(peer);
+    if (held.mask === 0) held.untilMs = nowMs + POLICY.requestTimeoutMs;
+    held.from = held.mask === 0 ? from : Math.min(held.from, from);
+    held.mask |= mask;
     this.#puller.probe(peer, proof.seq, proof.block, nowMs);
     return true;
   }
@@ -54,15 +70,35 @@ export class Probation {
       const proof = this.#proofOf(peer, nowMs);
       if (proof !== null) this.#puller.probe(peer, proof.seq, proof.block, nowMs);
       let mask = proof !== null && this.#isOverdue(peer, nowMs) ? peer.childMask : 0;
-      if (nowMs >= peer.heldUntilMs) {
-        mask |= peer.heldMask;
-        peer.heldMask = 0;
+      const held = this.#held.of(peer);
+      if (nowMs >= held.untilMs) {
+        mask |= held.mask;
+        held.mask = 0;
       }
       if (mask !== 0) this.#serving.refuse(peer, mask);
     }
   }
 
-  #isOverdue({ proofAskedMs }: LivePeer, nowMs: number): boolean {
+  /** `peer` has proved itself: its subscriptions that waited for that, and the first piece that it wants of them. */
+  release(peer: LivePeer): { readonly mask: number; readonly from: number } {
+    const held = this.#held.of(peer);
+    const { mask, from } = held;
+    held.mask = 0;
+    return { mask, from };
+  }
+
+  /** Mask of the subscriptions of `peer` that wait for a proof. */
+  heldMask(peer: LivePeer): number {
+    return this.#held.of(peer).mask;
+  }
+
+  /** `peer` no longer wants the substreams of `mask`. */
+  withdraw(peer: LivePeer, mask: number): void {
+    this.#held.of(peer).mask &= ~mask;
+  }
+
+  #isOverdue(peer: LivePeer, nowMs: number): boolean {
+    const proofAskedMs = this.#puller.proofAskedMs(peer);
     return proofAskedMs !== null && nowMs - proofAskedMs >= POLICY.unprovenMs;
   }
 
@@ -86,7 +122,8 @@ export class Probation {
   }
 
   /** A block that it has from us. */
-  #given({ given }: LivePeer, nowMs: number): Proof | null {
+  #given(peer: LivePeer, nowMs: number): Proof | null {
+    const given = this.#uploader.givenTo(peer);
     if (given === null || nowMs - given.atMs < POLICY.givenMs) return null;
     return isStored(this.#view.window.get(given.seq)?.blocks[given.block]) ? given : null;
   }

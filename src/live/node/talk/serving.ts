@@ -4,6 +4,7 @@ import type { Announcer } from "./announcer.ts";
 import type { Children } from "../trees/children.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
+import { Notes } from "../neighbour/notes.ts";
 import { isStored, type PieceEntry } from "../stream/piece-window.ts";
 import { POLICY } from "../policy.ts";
 import { blockKey } from "../stream/substreams.ts";
@@ -15,6 +16,11 @@ export class Serving {
   readonly #children: Children;
   readonly #uploader: Uploader;
   readonly #announcer: Announcer;
+  /**
+   * Substream → the newest piece when the neighbour was given older ones; -1 before. It gets those only once, however often
+   * it subscribes.
+   */
+  readonly #caughtUp = new Notes(() => new Float64Array(8).fill(-1));
   /** Source: recent blocks that came while their substream had no branch. */
   readonly #early = new Set<number>();
 
@@ -99,14 +105,15 @@ export class Serving {
     if (uploader.pushDelayMs >= POLICY.catchUpBelowMs) return;
     const newest = window.newest!.seq;
     // The stream began again.
-    peer.caughtUp.forEach((seq, substream) => seq > newest && (peer.caughtUp[substream] = -1));
+    const caughtUp = this.#caughtUp.of(peer);
+    caughtUp.forEach((seq, substream) => seq > newest && (caughtUp[substream] = -1));
     for (let seq = Math.max(from, newest - this.#catchUpPieces); seq <= newest; seq++) {
       const entry = window.get(seq);
       if (entry?.header == null || peer.has(seq)) continue;
       for (let block = 0; block < entry.blocks.length; block++) {
         const substream = this.#view.substreamOf(seq, block);
         const bit = 1 << substream;
-        if ((mask & bit) === 0 || seq <= peer.caughtUp[substream]! || !isStored(entry.blocks[block])) continue;
+        if ((mask & bit) === 0 || seq <= caughtUp[substream]! || !isStored(entry.blocks[block])) continue;
         // Its substream had no branch, so a whole branch waits for it.
         if (this.#early.has(blockKey(seq, block))) {
           uploader.push(peer, entry, block, bit, this.#passesOn(peer), nowMs);
@@ -114,7 +121,7 @@ export class Serving {
       }
     }
     for (let substream = 0; substream < 8; substream++) {
-      if ((mask & (1 << substream)) !== 0) peer.caughtUp[substream] = newest;
+      if ((mask & (1 << substream)) !== 0) caughtUp[substream] = newest;
     }
   }
 

@@ -3,7 +3,6 @@ import type { LivePeer } from "../neighbour/live-peer.ts";
 import { UnsubscribeReason } from "../../messages.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
 import { depthAt } from "./candidate.ts";
-import { noteBarren } from "../neighbour/conduct.ts";
 import { lacksBefore } from "../stream/substreams.ts";
 import { MAX_DEPTH, UNFED } from "../neighbour/place.ts";
 import { POLICY } from "../policy.ts";
@@ -161,7 +160,9 @@ export class Branch {
   blame(nowMs: number): void {
     const { parent } = this;
     if (parent === null || !this.isProven || !this.#isStarved) return;
-    if (depthAt(parent, this.substream) <= MAX_DEPTH && nowMs >= parent.barrenUntilMs) noteBarren(parent, nowMs);
+    const { conduct } = this.#view;
+    const isFed = depthAt(parent, this.substream) <= MAX_DEPTH;
+    if (isFed && !conduct.isBarren(parent, nowMs)) conduct.noteBarren(parent, nowMs);
   }
 
   #setParent(peer: LivePeer | null, nowMs: number): void {

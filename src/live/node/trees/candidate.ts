@@ -1,4 +1,5 @@
 /** How good a parent a neighbour would be. */
+import type { Conduct } from "../neighbour/conduct.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { PieceWindow } from "../stream/piece-window.ts";
 import { isOnPath, type Mark } from "../neighbour/place.ts";
@@ -42,13 +43,13 @@ export function isUsable(peer: LivePeer, { window, rate }: { window: PieceWindow
 /** Lower is better, in steps: several parents are better than one, and near ones than far ones. */
 export function costOf(
   peer: LivePeer,
-  { random, rate }: { random: () => number; rate: StreamRate },
+  { random, rate, conduct }: { random: () => number; rate: StreamRate; conduct: Conduct },
 ): number {
   const latePieces = Math.max(0, peer.lagPieces - rate.pieces(FREE_LAG_MS, FREE_LAG_PIECES));
   return (peer.rttMs ?? 100) / 100 + 0.3 * bitCount(peer.parentMask) + 0.5 * random() +
     Math.min(MAX_LAG_STEPS, latePieces / rate.pieces(LAG_STEP_MS, 1)) +
     // A peer that merely claims to be near the source should cost a newcomer a few substreams, not all of them.
-    (peer.hasBrought ? 0 : POLICY.untriedSteps * bitCount(peer.parentMask));
+    (conduct.hasBrought(peer) ? 0 : POLICY.untriedSteps * bitCount(peer.parentMask));
 }
 
 /** Number of bits set in a byte. */

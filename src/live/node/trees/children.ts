@@ -46,6 +46,7 @@ export class Children {
       substreams: view.substreams,
       random: view.random,
       peers: () => view.peers,
+      conduct: view.conduct,
       upOf: (peer) => this.#upOf(peer),
       pushDelayMs: () => uploader.standingDelayMs,
       leastUpBytesPerS: () => POLICY.parentUplinkShare * view.rate.bytesPerS,

@@ -1,7 +1,6 @@
 /** Which neighbour is asked for a substream: the nearest to the source that accepts us. */
 import type { Branch } from "./branch.ts";
 import { costOf, depthAt, isBelow, isUsable } from "./candidate.ts";
-import { barrenTimes } from "../neighbour/conduct.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
 import { MAX_DEPTH, NEEDY, UNFED } from "../neighbour/place.ts";
@@ -10,8 +9,8 @@ import { isQuiet } from "../neighbour/silence.ts";
 
 /**
  * The best parent of depth at most `maxDepth` for `branch`; null without. `upEighths`: our uplink in eighths of the
- * bitrate, to be compared with the bars of others. `mayUse` is false for a neighbour that is reserved for other members
- * at the moment.
+ * bitrate, to be compared with the bars of others. `mayUse` is false for a neighbour that is not to be asked at the
+ * moment: it refused, or is reserved for other members.
  */
 export function chooseParent(
   branch: Branch,
@@ -22,6 +21,7 @@ export function chooseParent(
   mayUse: (peer: LivePeer) => boolean,
 ): LivePeer | null {
   const { substream, bit } = branch;
+  const { conduct } = view;
   const hasParent = branch.depth !== UNFED && branch.noticeUntilMs === null;
   const bar = hasParent && upEighths === NEEDY ? 0 : upEighths;
   const needy = hasParent ? 0 : NEEDY;
@@ -29,18 +29,17 @@ export function chooseParent(
   let bestCost = Infinity;
   for (const peer of view.peers) {
     if (!mayUse(peer)) continue;
-    const askMs = Math.max(peer.refusedUntilMs[substream]!, peer.shunnedUntilMs[substream]!);
-    if (((peer.childMask | peer.parentMask) & bit) !== 0 || nowMs < askMs) continue;
-    if (peer.closed || !isUsable(peer, view) || peer.isSnubbed(nowMs)) continue;
-    const isBarren = nowMs < peer.barrenUntilMs;
+    if (((peer.childMask | peer.parentMask) & bit) !== 0) continue;
+    if (peer.closed || !isUsable(peer, view) || conduct.isSnubbed(peer, nowMs)) continue;
+    const isBarren = conduct.isBarren(peer, nowMs);
     if (isQuiet(peer, nowMs) || (isBarren && hasParent)) continue;
     const { place } = peer;
     if (place !== null && place.bars[substream]! > bar && place.bars[substream]! !== needy) continue;
     const depth = depthAt(peer, substream);
-    const doubt = POLICY.doubtSteps * barrenTimes(peer, nowMs);
+    const doubt = POLICY.doubtSteps * conduct.barrenTimes(peer, nowMs);
     if (depth > MAX_DEPTH || depth + doubt > maxDepth || isBelow(peer, substream, view.mark)) continue;
     // It may only have been busy: a member without a parent asks it when there is hardly another.
-    const believed = peer.hasBrought ? depth : Math.max(depth, POLICY.untriedDepth);
+    const believed = conduct.hasBrought(peer) ? depth : Math.max(depth, POLICY.untriedDepth);
     const cost = believed + doubt + costOf(peer, view);
     if (cost < bestCost) [best, bestCost] = [peer, cost];
   }

@@ -2,9 +2,9 @@
 import { BLOCK_BYTES } from "../../../wire/types.ts";
 import { Branch } from "./branch.ts";
 import { depthAt, isBelow } from "./candidate.ts";
-import { noteBarren } from "../neighbour/conduct.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
+import { Notes } from "../neighbour/notes.ts";
 import { chooseParent } from "./parent-choice.ts";
 import { eighths, MAX_DEPTH, UNFED } from "../neighbour/place.ts";
 import { POLICY } from "../policy.ts";
@@ -12,12 +12,24 @@ import { isSilent } from "../neighbour/silence.ts";
 import { blockKey, lateBlocks } from "../stream/substreams.ts";
 import type { Uploader } from "../line/uploader.ts";
 
+/** Substream → monotonic ms until which a neighbour isn't asked to be parent. */
+interface Refusals {
+  /** It refused. */
+  readonly refusedUntilMs: Float64Array;
+  /** It brought too little. */
+  readonly shunnedUntilMs: Float64Array;
+}
+
 /** Our parents, one per substream. */
 export class Parents {
   readonly #view: NodeView;
   readonly #uploader: Uploader;
   /** How each substream comes, in their order. */
   readonly branches: readonly Branch[];
+  readonly #refusals = new Notes<Refusals>(() => ({
+    refusedUntilMs: new Float64Array(8),
+    shunnedUntilMs: new Float64Array(8),
+  }));
   /** Substreams that a source pushed to us when it left. */
   #headMask = 0;
   #wasFed = false;
@@ -84,7 +96,7 @@ export class Parents {
   delivered(peer: LivePeer, substream: number, seq: number, nowMs: number): void {
     const branch = this.branches[substream]!;
     this.#wasFed = true;
-    if ((peer.parentMask & branch.bit) !== 0) peer.hasBrought = true;
+    if ((peer.parentMask & branch.bit) !== 0) this.#view.conduct.noteBrought(peer);
     if (branch.delivered(peer, seq, nowMs)) this.#headMask &= ~branch.bit;
   }
 
@@ -104,7 +116,8 @@ export class Parents {
       if ((mask & branch.bit) === 0) continue;
       // A refusal of what was asked with a smaller uplink says nothing about now.
       if (refused && branch.askedMs(peer) >= this.#askedUpSinceMs) {
-        peer.refusedUntilMs[branch.substream] = nowMs + POLICY.refusedMs * (0.5 + this.#view.random());
+        this.#refusals.of(peer).refusedUntilMs[branch.substream] = nowMs +
+          POLICY.refusedMs * (0.5 + this.#view.random());
       }
       if (branch.next?.peer === peer) branch.forgetNext();
       if (branch.former?.peer === peer) branch.forgetFormer();
@@ -114,6 +127,17 @@ export class Parents {
         branch.noticeUntilMs = nowMs + POLICY.noticeMs;
       } else branch.release(nowMs);
     }
+  }
+
+  /** False while `peer` is left alone because it refused `substream`, or brought too little of it. */
+  mayAsk(peer: LivePeer, substream: number, nowMs: number): boolean {
+    const { refusedUntilMs, shunnedUntilMs } = this.#refusals.of(peer);
+    return nowMs >= Math.max(refusedUntilMs[substream]!, shunnedUntilMs[substream]!);
+  }
+
+  /** `peer` has more room on `substream` than when it refused. */
+  reopened(peer: LivePeer, substream: number): void {
+    this.#refusals.of(peer).refusedUntilMs[substream] = 0;
   }
 
   /** Asks better parents to replace those that substreams have. */
@@ -138,7 +162,7 @@ export class Parents {
     if (!this.isStronger) return;
     this.#askedUpBytesPerS = this.#uploader.toldBytesPerS ?? 0;
     this.#askedUpSinceMs = nowMs;
-    for (const peer of this.#view.peers) peer.refusedUntilMs.fill(0);
+    for (const peer of this.#view.peers) this.#refusals.of(peer).refusedUntilMs.fill(0);
   }
 
   /** A new parent gives us older pieces, too: it should know which of them we have. */
@@ -192,9 +216,10 @@ export class Parents {
       // A single late block was lost above the parent, and is pulled; that is no reason to move a branch.
       if (parent === null || late[branch.substream]! < POLICY.lateBlocks) continue;
       if (nowMs - branch.sinceMs < patienceMs) continue;
-      if (parent.lastBlockMs < branch.sinceMs && nowMs >= parent.barrenUntilMs) noteBarren(parent, nowMs);
+      const { conduct } = this.#view;
+      if (parent.lastBlockMs < branch.sinceMs && !conduct.isBarren(parent, nowMs)) conduct.noteBarren(parent, nowMs);
       else branch.blame(nowMs);
-      parent.shunnedUntilMs[branch.substream] = nowMs + 4 * POLICY.refusedMs;
+      this.#refusals.of(parent).shunnedUntilMs[branch.substream] = nowMs + 4 * POLICY.refusedMs;
       branch.leave(nowMs);
     }
   }
@@ -206,7 +231,9 @@ export class Parents {
       const asked = branch.next.peer;
       // The peer asked reports a better place but has never brought anything. Do not blame it while we are unfed: then
       // many look for a parent, and all are busy.
-      if (!asked.hasBrought && branch.depth !== UNFED && nowMs >= asked.barrenUntilMs) noteBarren(asked, nowMs);
+      const { conduct } = this.#view;
+      const isUntried = !conduct.hasBrought(asked) && !conduct.isBarren(asked, nowMs);
+      if (isUntried && branch.depth !== UNFED) conduct.noteBarren(asked, nowMs);
       this.lost(asked, branch.bit, nowMs, true);
       branch.unsubscribe(asked);
     }
@@ -242,7 +269,9 @@ export class Parents {
 
   #choose(branch: Branch, nowMs: number, maxDepth: number): LivePeer | null {
     const upEighths = eighths(this.#uploader.uplinkBytesPerS, this.#view.rate.bytesPerS);
-    const mayUse = (peer: LivePeer) => !this.#isReserved(peer, branch, nowMs);
+    const mayUse = (peer: LivePeer) => {
+      return !this.#isReserved(peer, branch, nowMs) && this.mayAsk(peer, branch.substream, nowMs);
+    };
     return chooseParent(branch, this.#view, upEighths, nowMs, maxDepth, mayUse);
   }
 

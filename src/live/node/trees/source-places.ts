@@ -4,7 +4,7 @@
  * A child keeps its place only if others are fed through it (`Vouchers`). Newcomers are tried beside the existing children,
  * one substream each, so that a liar costs nothing but the trial.
  */
-import { noteFailedTrial } from "../neighbour/conduct.ts";
+import type { Conduct } from "../neighbour/conduct.ts";
 import { Census } from "./census.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import { UNFED } from "../neighbour/place.ts";
@@ -16,6 +16,7 @@ export interface SourcePlacesOptions {
   readonly substreams: number;
   readonly random: () => number;
   readonly peers: () => Iterable<LivePeer>;
+  readonly conduct: Conduct;
   /** Uplink as far as it is believed, bytes/s. */
   readonly upOf: (peer: LivePeer) => number;
   /** How long a block that is pushed now waits for the uplink, ms. */
@@ -62,7 +63,9 @@ export class SourcePlaces {
 
   /** True when others have been fed through `peer` for long, and it never failed. */
   #isHead(peer: LivePeer, nowMs: number): boolean {
-    if (peer.failedTrials > 0 || this.#options.upOf(peer) < this.#options.leastUpBytesPerS()) return false;
+    if (this.#options.conduct.hasFailed(peer) || this.#options.upOf(peer) < this.#options.leastUpBytesPerS()) {
+      return false;
+    }
     return this.vouchers.isHead(peer, nowMs);
   }
 
@@ -86,7 +89,7 @@ export class SourcePlaces {
   /** How `peer` can have a place on `substream`; null when it can't. */
   entry(peer: LivePeer, substream: number, nowMs: number): Entry | null {
     const up = this.#options.upOf(peer);
-    if (nowMs < peer.barredUntilMs) return null;
+    if (this.#options.conduct.isBarred(peer, nowMs)) return null;
     const idle = this.#idlest(substream, nowMs);
     const isDoubtful = this.#unvouched(peer, nowMs) >= POLICY.unvouchedPlaces;
     // While few members are there nobody is vouched for: one that claims much would take all places from those that came first.
@@ -149,7 +152,7 @@ export class SourcePlaces {
   tick(nowMs: number): { won: [LivePeer, number, LivePeer | null][]; failed: [LivePeer, number][] } {
     const won: [LivePeer, number, LivePeer | null][] = [];
     const failed: [LivePeer, number][] = [];
-    const { peers, substreams } = this.#options;
+    const { peers, substreams, conduct } = this.#options;
     this.#census.take(peers(), nowMs);
     this.vouchers.observe(peers, nowMs);
     for (const peer of peers()) {
@@ -165,12 +168,12 @@ export class SourcePlaces {
           won.push([peer, substream, this.#weakest(substream, nowMs, peer)]);
         } else if (!isVouched && this.#isSettled(peer, substream, nowMs)) {
           this.#trialMasks.set(peer, this.#trialMask(peer) & ~bit);
-          noteFailedTrial(peer, nowMs);
+          conduct.noteFailedTrial(peer, nowMs);
           failed.push([peer, substream]);
         }
       }
       // Others were fed through it, and no longer are: it is tried again, but later.
-      if (hasLapsed && this.vouchers.isIdle(peer, nowMs)) noteFailedTrial(peer, nowMs);
+      if (hasLapsed && this.vouchers.isIdle(peer, nowMs)) conduct.noteFailedTrial(peer, nowMs);
     }
     return { won, failed };
   }
@@ -179,7 +182,8 @@ export class SourcePlaces {
   #hasWon(peer: LivePeer, substream: number, nowMs: number): boolean {
     if (this.vouchers.isProven(peer, substream, nowMs)) return true;
     const weakest = this.#weakest(substream, nowMs, peer);
-    return peer.failedTrials === 0 && (weakest === null || !this.vouchers.isProven(weakest, substream, nowMs));
+    return !this.#options.conduct.hasFailed(peer) &&
+      (weakest === null || !this.vouchers.isProven(weakest, substream, nowMs));
   }
 
   /**
@@ -210,8 +214,8 @@ export class SourcePlaces {
    */
   #innocent(substream: number, nowMs: number): LivePeer | null {
     const [only, ...more] = this.#childrenOf(substream);
-    const { peers, upOf, leastUpBytesPerS } = this.#options;
-    if (only === undefined || more.length > 0 || only.failedTrials > 0) return null;
+    const { peers, upOf, leastUpBytesPerS, conduct } = this.#options;
+    if (only === undefined || more.length > 0 || conduct.hasFailed(only)) return null;
     if (upOf(only) < leastUpBytesPerS()) return null;
     for (const { place, connectedMs } of peers()) {
       const isLacking = place !== null && place.depths[substream] === UNFED && nowMs - connectedMs >= POLICY.settleMs;
