@@ -33,13 +33,18 @@ function needsFmp4(index: MediaIndex, kind: Track["kind"]): boolean {
   return tracks.some(FMP4.carries) && !tracks.some(TS.carries);
 }
 
+/** The carrier of a file's pictures: the one that is asked for, else fragmented MP4 where MPEG TS can carry none and it can. */
+export function pictureCarrierOf(index: MediaIndex, { fragmented }: Pick<PresentationOptions, "fragmented">): Carrier {
+  return fragmented ?? needsFmp4(index, "video") ? FMP4 : TS;
+}
+
 /**
- * The carrier of a file: the one that is asked for, else fragmented MP4 where MPEG TS can carry no picture, or no sound of
- * a film, and fragmented MP4 can.
+ * The carrier of a file whose sound was converted as far as it will be: that of its pictures, or fragmented MP4 where MPEG
+ * TS can carry no sound of a film and it can.
  */
-export function carrierOf(index: MediaIndex, { fragmented }: Pick<PresentationOptions, "fragmented">): Carrier {
-  if (fragmented !== undefined) return fragmented ? FMP4 : TS;
-  if (needsFmp4(index, "video")) return FMP4;
+export function carrierOf(index: MediaIndex, options: Pick<PresentationOptions, "fragmented">): Carrier {
+  const carrier = pictureCarrierOf(index, options);
+  if (carrier === FMP4 || options.fragmented !== undefined) return carrier;
   const isFilm = index.tracks.some((track, i) => track.kind === "video" && hasData(index, i) && FMP4.carries(track));
   return isFilm && needsFmp4(index, "audio") ? FMP4 : TS;
 }

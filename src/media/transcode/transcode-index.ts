@@ -1,5 +1,5 @@
 /** Replaces audio tracks of an index by AAC or AC-3 that is made while the file is read. */
-import { carrierOf, hasData } from "../carrier.ts";
+import { hasData, pictureCarrierOf } from "../carrier.ts";
 import type { IndexWork } from "../index/work.ts";
 import type { MediaIndex, OpenOptions, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
 import type { Track } from "../types.ts";
@@ -29,7 +29,7 @@ export async function transcodeIndex(
 ): Promise<MediaIndex> {
   const { transcode, audioEncoder, audioTarget = "aac" } = options;
   if (!transcode || index.hasMadeSound) return index;
-  const carrier = carrierOf(index, options);
+  const carrier = pictureCarrierOf(index, options);
   const isReadable = (track: Track) => matroskaAudio(track, index.container) !== null;
   const chosen = chooseMade(index.tracks, transcode, (i) => hasData(index, i), isReadable, carrier);
   if (chosen.length === 0) return index;

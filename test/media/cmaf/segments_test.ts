@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertLessOrEqual, assertRejects } from "@std/assert";
 import { ALL_FORMATS, BufferSource, EncodedPacketSink, Input } from "mediabunny";
 import { concatBytes, equalBytes } from "../../../src/bytes/hex.ts";
-import { FMP4 } from "../../../src/media/carrier.ts";
+import { carrierOf, FMP4, pictureCarrierOf, TS } from "../../../src/media/carrier.ts";
 import { selectTracks } from "../../../src/media/select.ts";
 import { PacketSink } from "../../../src/media/mux/ts/chunks.ts";
 import { FragmentSlot } from "../../../src/media/cmaf/fragment-slot.ts";
@@ -11,6 +11,7 @@ import type { CmafStream } from "../../../src/media/cmaf/init-segment.ts";
 import { boxesIn, viewOf } from "../../../src/media/index/mp4/boxes.ts";
 import { renderVodPlaylist } from "../../../src/media/hls/playlist.ts";
 import { renderMultivariant, variantFacts } from "../../../src/media/hls/multivariant.ts";
+import type { MediaIndex } from "../../../src/media/timeline.ts";
 import type { IndexedPresentation } from "../../../src/media/types.ts";
 import { MillraceError } from "../../../src/errors.ts";
 import { MemorySource } from "../../support/memory-source.ts";
@@ -102,6 +103,16 @@ test("openMedia() makes fragmented MP4 unasked only of what MPEG TS cannot carry
   );
   assertEquals([error.code, error.detail], ["unsupported_media", { hls: true }]);
   await assertRejects(() => openBytes(fixture("ts-188.ts"), { fragmented: true }), MillraceError, "transport stream");
+});
+
+test("carrierOf() takes fragmented MP4 for sound only after it was not converted", async () => {
+  const [picture] = (await openBytes(fixture("mkv-cues.mkv"))).tracks;
+  const [, opus] = (await openBytes(fixture("webm-vp9-opus.webm"))).tracks;
+  const tracks = [picture!, opus!];
+  const index = { tracks, timeline: { kind: "streamed", runs: [] } } as unknown as MediaIndex;
+  assertEquals([pictureCarrierOf(index, {}), carrierOf(index, {})], [TS, FMP4]);
+  assertEquals([carrierOf(index, { fragmented: false }), pictureCarrierOf(index, { fragmented: true })], [TS, FMP4]);
+  assertEquals(carrierOf({ ...index, tracks: [opus!] }, {}), TS);
 });
 
 test("selectTracks() takes one track of sound for fragmented MP4, the preferred one", () => {
