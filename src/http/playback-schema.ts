@@ -93,7 +93,7 @@ export const PLAYBACK = z.object({
   ),
   subtitles: has(
     FLAG,
-    "HLS alone: a multivariant playlist with the .srt and .vtt files that belong to the film, where there are some",
+    "HLS alone: a multivariant playlist with the texts inside the film and the .srt and .vtt files that belong to it, where there are some",
   ),
   format: has(
     z.enum(["redirect", "json"]).meta({ default: "redirect" }),

@@ -66,7 +66,7 @@ export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       const session = await sessionOf(c, parts, c.req.param("id"));
       if (session === null) return notFound();
       session.touch();
-      return await subtitleSegment(c, subtitles, session) ?? notFound("no such subtitles");
+      return await subtitleSegment(c, subtitles, session, parts.clock) ?? notFound("no such subtitles");
     });
   }
 }

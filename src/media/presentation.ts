@@ -8,6 +8,7 @@ import { StreamedMuxer } from "./mux/ts/streamed.ts";
 import { pictureNotes } from "./picture-notes.ts";
 import { carrierOf, FMP4, hasData, requirePictures } from "./carrier.ts";
 import { layOutFragments } from "./cmaf/layout.ts";
+import { segmentTexts } from "./subtitles/segment-texts.ts";
 import { selectTracks } from "./select.ts";
 import type { IndexWork } from "./index/work.ts";
 import { type Layout, layOutTables } from "./tabled-layout.ts";
@@ -65,7 +66,11 @@ export async function presentIndex(
     target90k,
   ]
     .join("-");
-  const hls = hlsPlan(layout, (fragments?.offset90k ?? START_OFFSET_90K) + (index.zero90k ?? 0), fragments?.form);
+  const offset90k = fragments?.offset90k ?? START_OFFSET_90K;
+  const hls: HlsPlan = {
+    ...hlsPlan(layout, offset90k + (index.zero90k ?? 0), fragments?.form),
+    ...segmentTexts(index, layout, offset90k),
+  };
   const ts: TsLayout = { sizeBytes: layout.sizeBytes, fingerprint, read: (...range) => layout.read(...range) };
   return {
     container: index.container,
@@ -138,6 +143,7 @@ function streamedLayout(program: Program, timeline: StreamedTimeline, target90k:
   const isVideo = program.streams[program.pcrStream]!.track.kind === "video";
   const starts90k = runs.map((run) => run.startPts90k);
   const cuts = planCuts(starts90k, target90k, end90k, firstTarget90k(target90k, isVideo));
+  const runsOf = (n: number): readonly [number, number] => [cuts[n]!, cuts[n + 1] ?? runs.length];
   const { firstPackets } = muxer;
   const segmentStarts = firstPackets === null
     ? null
@@ -147,8 +153,9 @@ function streamedLayout(program: Program, timeline: StreamedTimeline, target90k:
     starts90k: cuts.map((cut) => starts90k[cut]!),
     end90k,
     segmentStarts,
+    runsOf,
     faults: muxer.faults,
     read: (...range) => muxer.read(...range),
-    readSegment: (n, ...from) => muxer.readRuns(cuts[n]!, cuts[n + 1] ?? runs.length, ...from),
+    readSegment: (n, ...from) => muxer.readRuns(...runsOf(n), ...from),
   };
 }

@@ -20,6 +20,8 @@ export interface Layout {
   readonly end90k: number;
   /** First byte of each segment and the end; null when unknown. */
   readonly segmentStarts: readonly number[] | null;
+  /** The runs `[first, end)` of segment `n`; absent: its timeline is tabled. */
+  readonly runsOf?: (n: number) => readonly [first: number, end: number];
   /** The faults in it. */
   readonly faults: FaultLedger;
   /** As `TsLayout.read`. */

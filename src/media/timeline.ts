@@ -42,6 +42,8 @@ export interface RunSample {
   readonly keyframe: boolean;
   /** The access unit as the container stores it (length-prefixed NAL units, raw AAC …), compression undone. */
   readonly data: Uint8Array;
+  /** How long a text is shown, 90 kHz; absent: the file does not say, or it is no text. */
+  readonly shown90k?: number;
   /** It is silence in place of sound that could not be decoded. Default false. */
   readonly isSilence?: boolean;
 }

@@ -4,6 +4,7 @@
  */
 import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import type { ByteSource } from "../bytes/source.ts";
+import type { Cue } from "./subtitles/cues.ts";
 import type { FaultLedger } from "./faults.ts";
 import type { ForeignReader } from "./foreign/types.ts";
 import type { AudioEncoder, AudioTarget, AudioTranscoding } from "./transcode/types.ts";
@@ -61,6 +62,12 @@ export interface Track {
   readonly rotationDegrees?: number;
   /** The facts that a Dolby Vision decoder needs; absent: it is not Dolby Vision. */
   readonly dolbyVision?: DolbyVision;
+  /** Name that the file gives it, for people; absent: none. */
+  readonly name?: string;
+  /** Text that translates only foreign speech and signs. Default false. */
+  readonly isForced?: boolean;
+  /** For people who hear badly. Default false. */
+  readonly isForHearingImpaired?: boolean;
   /** Bits in a sample of PCM, if the container states them. */
   readonly bitDepth?: number | null;
   /** Coded sound that the container counts by samples: the samples and bytes of a packet. */
@@ -172,10 +179,22 @@ export interface FragmentedForm {
   readonly codecs: readonly string[];
 }
 
+/** Text tracks of a film, segment by segment. */
+export interface SegmentTexts {
+  readonly tracks: readonly Track[];
+  /**
+   * The texts of track `track` (index into `tracks`) that begin in segment `n`, on the clock of the segments. It reads the
+   * bytes of that segment. Rejects as `ByteSource.read`.
+   */
+  read(track: number, n: number, source: ByteSource, signal: AbortSignal): Promise<readonly Cue[]>;
+}
+
 /** The whole VOD plan. */
 export interface HlsPlan {
   /** Its segments are fragmented MP4. Absent: MPEG TS. */
   readonly fragmented?: FragmentedForm;
+  /** The texts inside the film; absent: it has none that can be read. */
+  readonly texts?: SegmentTexts;
   readonly segments: readonly HlsSegment[];
   /** ⌈longest segment⌉, seconds, for EXT-X-TARGETDURATION. */
   readonly targetDurationS: number;

@@ -40,6 +40,7 @@ export async function layOutFragments(
   const end90k = last === undefined ? 0 : last.startPts90k + last.durationPts90k;
   const isVideo = streams[0]!.track.kind === "video";
   const cuts = planCuts(starts90k, target90k, end90k, firstTarget90k(target90k, isVideo));
+  const runsOf = (n: number): readonly [number, number] => [cuts[n]!, cuts[n + 1] ?? runs.length];
   return {
     form: { init: initSegment(streams), codecs: streams.map(({ codecs }) => codecs) },
     offset90k: muxer.offset90k,
@@ -47,10 +48,11 @@ export async function layOutFragments(
     starts90k: cuts.map((cut) => starts90k[cut]!),
     end90k,
     segmentStarts: firstBytes === null ? null : [...cuts, runs.length].map((run) => firstBytes[run]!),
+    ...(index.timeline.kind === "streamed" ? { runsOf } : {}),
     faults: muxer.faults,
     read: () => {
       throw new MillraceError("unsupported_media", "this film is carried in HLS alone");
     },
-    readSegment: (n, ...from) => muxer.readRuns(cuts[n]!, cuts[n + 1] ?? runs.length, ...from),
+    readSegment: (n, ...from) => muxer.readRuns(...runsOf(n), ...from),
   };
 }

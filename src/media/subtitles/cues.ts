@@ -79,7 +79,7 @@ export function srtText(raw: string): string {
 }
 
 /** WebVTT stays unchanged, except for lines that would end the cue. */
-function vttText(raw: string): string {
+export function vttText(raw: string): string {
   return raw.replaceAll("-->", "--&gt;");
 }
 
@@ -88,6 +88,6 @@ function escaped(text: string): string {
 }
 
 /** SubRip borrows the alignment of Advanced SubStation: 7 to 9 are the top of the picture. */
-function placeOf(raw: string): string {
+export function placeOf(raw: string): string {
   return /\{\\an[789]\}/.test(raw) ? "line:0" : "";
 }

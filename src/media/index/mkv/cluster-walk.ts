@@ -15,6 +15,8 @@ export interface WalkedBlock {
   /** In timestamp units. */
   readonly time: number;
   readonly keyframe: boolean;
+  /** How long it is shown, in timestamp units; null: the file does not say. */
+  readonly duration: number | null;
   readonly flags: number;
   /** The block's payload after its head is `bytes[body, end)`. */
   readonly bytes: Uint8Array;
@@ -152,7 +154,7 @@ export class ClusterWalk {
         continue;
       }
       const block = header.id === ID.SIMPLE_BLOCK
-        ? this.#block(header.body, end, blockAt, null)
+        ? this.#block(header.body, end, blockAt, null, null)
         : this.#group(header.body, end, blockAt);
       if (block !== null) return block;
     }
@@ -228,7 +230,13 @@ export class ClusterWalk {
     this.#window.at += headerBytes;
   }
 
-  #block(at: number, end: number, blockAt: number, keyframe: boolean | null): WalkedBlock | null {
+  #block(
+    at: number,
+    end: number,
+    blockAt: number,
+    keyframe: boolean | null,
+    duration: number | null,
+  ): WalkedBlock | null {
     const { bytes } = this.#window;
     const head = readBlockHead(bytes, at, end);
     if (head === null) return null;
@@ -238,6 +246,7 @@ export class ClusterWalk {
       track: head.track,
       time: this.#time + head.relativeTime,
       keyframe: keyframe ?? (head.flags & 0x80) !== 0,
+      duration,
       flags: head.flags,
       bytes,
       body: head.body,
@@ -250,12 +259,14 @@ export class ClusterWalk {
     let body = -1;
     let bodyEnd = 0;
     let keyframe = true;
+    let duration: number | null = null;
     for (const child of children(bytes.subarray(at, end), { left: MAX_GROUP_ELEMENTS })) {
       if (child.id === ID.REFERENCE_BLOCK) keyframe = false;
+      if (child.id === ID.BLOCK_DURATION && child.data.length <= 8) duration = uint(child.data);
       if (child.id !== ID.BLOCK) continue;
       body = child.data.byteOffset - bytes.byteOffset;
       bodyEnd = body + child.data.length;
     }
-    return body < 0 ? null : this.#block(body, bodyEnd, blockAt, keyframe);
+    return body < 0 ? null : this.#block(body, bodyEnd, blockAt, keyframe, duration);
   }
 }

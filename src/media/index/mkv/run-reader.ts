@@ -97,7 +97,10 @@ class Collector {
       const ns = grid !== null && index === mainTrack ? onGrid(grid, told) : told;
       const pts90k = Math.round(ns * 9e-5) + shift90k;
       const keyframe = track.kind !== "video" || block.keyframe;
-      this.#times[index]!.push({ track: index, pts90k, dts90k: pts90k, keyframe, data }, this.out);
+      const shown90k = track.kind === "subtitle" && block.duration !== null
+        ? { shown90k: Math.round(block.duration * timestampScaleNs * 9e-5) }
+        : {};
+      this.#times[index]!.push({ track: index, pts90k, dts90k: pts90k, keyframe, data, ...shown90k }, this.out);
     }
   }
 

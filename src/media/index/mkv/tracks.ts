@@ -25,6 +25,8 @@ export interface MatroskaTrack {
  * frame, however small.
  */
 const MAX_STRIPPED_BYTES = 16;
+/** Longest name of a track that is kept, characters. */
+const MAX_NAME = 100;
 
 type Encoding = { readonly stripped: Uint8Array | null; readonly problem: string | null };
 
@@ -146,7 +148,7 @@ export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTra
   const unsure = encoding.problem === null && problem !== null && (codec === "h264" || codec === "hevc")
     ? { codec, codecId }
     : null;
-  if (problem !== null && codec !== "other") {
+  if (problem !== null && (codec !== "other" || kind === "subtitle")) {
     codec = "other";
     codecId = `${codecId} (${problem})`;
   }
@@ -154,6 +156,7 @@ export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTra
   const defaultDuration = number(ID.DEFAULT_DURATION, 0);
   const defaultDurationNs = defaultDuration > 0 && defaultDuration <= 60e9 ? defaultDuration : null;
   const audio = kind === "audio";
+  const name = string(ID.NAME)?.slice(0, MAX_NAME) ?? "";
   return {
     track: {
       id: trackNumber,
@@ -169,6 +172,9 @@ export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTra
       channels: audio ? numbers.channels : null,
       // Decoders of PCM and True Audio know it from nowhere else.
       ...(codec === "pcm" || codecId === "A_TTA1" ? { bitDepth: numbers.depth } : {}),
+      ...(name === "" ? {} : { name }),
+      ...(kind === "subtitle" && number(ID.FLAG_FORCED, 0) !== 0 ? { isForced: true } : {}),
+      ...(number(ID.FLAG_HEARING_IMPAIRED, 0) !== 0 ? { isForHearingImpaired: true } : {}),
       ...(numbers.rotation === 0 ? {} : { rotationDegrees: numbers.rotation }),
       ...(dolbyVision === null ? {} : { dolbyVision }),
     },

@@ -1,0 +1,69 @@
+/** The texts inside a session's film: which there are, and their WebVTT segment by segment. */
+import { deadline } from "../bytes/deadline.ts";
+import { MillraceError } from "../errors.ts";
+import { languageOf } from "../media/language.ts";
+import { renderWebVtt } from "../media/subtitles/webvtt.ts";
+import type { Clock } from "../ports.ts";
+import type { PlaybackSession } from "./session.ts";
+
+/** Deadline for the bytes of a segment, ms: as long as that of a file of subtitles. */
+const READ_TIMEOUT_MS = 60_000;
+
+/** A text track that is offered. */
+export interface InnerText {
+  /** Its number in `SegmentTexts.tracks`. */
+  readonly number: number;
+  /** For people; different from those of the others. */
+  readonly name: string;
+  /** BCP 47; null: unknown. */
+  readonly language: string | null;
+  readonly isForced: boolean;
+}
+
+/** The text tracks of `session`, forced ones first: some players take the last one of a language. */
+export function innerTextsOf({ hls }: Pick<PlaybackSession, "hls">): readonly InnerText[] {
+  const names = new Set<string>();
+  const all = (hls?.texts?.tracks ?? []).map((track, number): InnerText => {
+    const { isForced = false, isForHearingImpaired = false } = track;
+    const language = track.language === null ? null : languageOf(track.language);
+    const notes = [...isForced ? ["forced"] : [], ...isForHearingImpaired ? ["SDH"] : []]
+      .filter((note) => !track.name?.toLowerCase().includes(note.toLowerCase()));
+    const base = [language?.name ?? track.language ?? "?", ...track.name === undefined ? [] : [track.name], ...notes]
+      .join(", ");
+    let name = base;
+    for (let n = 2; names.has(name); n++) name = `${base} ${n}`;
+    names.add(name);
+    return { number, name, language: language?.tag ?? track.language, isForced };
+  });
+  return [...all.filter(({ isForced }) => isForced), ...all.filter(({ isForced }) => !isForced)];
+}
+
+/**
+ * The WebVTT of the texts that begin in segment `n`; null when there is no such track or segment. It reads the bytes of
+ * that segment, which the player reads as well. Rejects as `ByteSource.read`, with `timeout`, or with the signal's reason.
+ */
+export async function innerTextOf(
+  session: Pick<PlaybackSession, "hls" | "swarm" | "file" | "holder" | "signal">,
+  number: number,
+  n: number,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Uint8Array<ArrayBuffer> | null> {
+  const { hls, swarm, file, holder } = session;
+  if (!hls?.texts?.tracks[number] || !hls.segments[n]) return null;
+  const late = deadline(
+    clock,
+    READ_TIMEOUT_MS,
+    AbortSignal.any([signal, session.signal]),
+    () => new MillraceError("timeout", `segment ${n} of the subtitles did not come in time`),
+  );
+  const reader = swarm.openReader(file.index, { readAheadBytes: 0 });
+  reader.holder = holder;
+  try {
+    // Their times are those of the segments already. An empty line ends the segment: some players join them.
+    return new TextEncoder().encode(`${renderWebVtt(await hls.texts.read(number, n, reader, late.signal), 0)}\n`);
+  } finally {
+    late.cancel();
+    reader.close();
+  }
+}
