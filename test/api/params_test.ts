@@ -70,6 +70,8 @@ test("paramReader() reads booleans, integers and lists in every accepted spellin
 test("paramReader() reports missing and wrong parameters in the engine's own words", async () => {
   const table: [string, number, string][] = [
     ["", 2, "missing parameter: must"],
+    ["method=probe&token=x&api_version=1&id=7", 2, "missing parameter: must"],
+    ["mist=x&id=7", 2, "missing parameter: must; there is no parameter mist"],
     ["must=x&value=yes", 3, "value: 0 or 1 is expected"],
     ["must=x&value=2", 3, "value: 0 or 1 is expected"],
     ["must=x&id=1.5", 3, "id: an integer is expected"],

@@ -44,7 +44,12 @@ export function paramReader(method: Method): ParamReader {
     if (parsed.success) return parsed.data;
     const issue = parsed.error.issues[0]!;
     const name = String(issue.path[0]);
-    if (!(name in raw)) throw new ApiError(API_CODES.missingParameter, `missing parameter: ${name}`);
+    if (!(name in raw)) {
+      // It may be there under a misspelt name. Elsewhere unknown names are ignored, because clients send some.
+      const [unknown] = unknownNames(input, fields);
+      const hint = unknown === undefined ? "" : `; there is no parameter ${shortened(unknown)}`;
+      throw new ApiError(API_CODES.missingParameter, `missing parameter: ${name}${hint}`);
+    }
     throw invalid(name, faultText(issue));
   };
 }
@@ -52,12 +57,16 @@ export function paramReader(method: Method): ParamReader {
 /** Parameters of every call. */
 const COMMON: ReadonlySet<string> = new Set(["method", "token", "api_version"]);
 
+/** The names in `input` that no parameter has. */
+function unknownNames(input: ApiInput, fields: readonly [string, FieldSchema][]): string[] {
+  return [...input.names()].filter((name) => !COMMON.has(name) && !fields.some(([known]) => known === name));
+}
+
 function requireKnown(input: ApiInput, fields: readonly [string, FieldSchema][]): void {
-  for (const name of input.names()) {
-    if (COMMON.has(name) || fields.some(([known]) => known === name)) continue;
-    const known = fields.map(([name]) => name).join(", ");
-    throw invalid(shortened(name), `there is no such parameter; known are ${known}`);
-  }
+  const [unknown] = unknownNames(input, fields);
+  if (unknown === undefined) return;
+  const known = fields.map(([name]) => name).join(", ");
+  throw invalid(shortened(unknown), `there is no such parameter; known are ${known}`);
 }
 
 function readField(name: string, field: FieldSchema, input: ApiInput): unknown {
