@@ -2,7 +2,7 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import { nextTurn } from "../bytes/turn.ts";
 import { MillraceError } from "../errors.ts";
-import { foldText, mediaGroup } from "./names.ts";
+import { mediaGroup, searchText } from "./names.ts";
 import type { Schema } from "./schema.ts";
 import { makeWellFormed } from "./well-formed.ts";
 
@@ -171,6 +171,8 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
   MENDED,
   ["ALTER TABLE playlist_items ADD COLUMN entry_key INTEGER"],
   ["ALTER TABLE playlist_items ADD COLUMN file_index INTEGER"],
+  // Titles are found in more spellings.
+  [renameItems],
 ];
 
 /** From this version of the database on its texts are well-formed. */
@@ -217,7 +219,7 @@ async function renameItems(trx: Transaction<Schema>): Promise<void> {
     if (last === undefined) return;
     const names = page.map(({ id, title, tvg_id }) => ({
       id,
-      text: foldText(title),
+      text: searchText(title),
       media: mediaGroup({ title, tvgId: tvg_id }),
     }));
     await sql`UPDATE playlist_items SET search_text = made.value ->> 'text', media_group = made.value ->> 'media'

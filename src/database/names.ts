@@ -45,6 +45,25 @@ export function foldText(text: string): string {
     .normalize("NFC");
 }
 
+/** Letters that people also write in another way than `foldText` does: the shortest, and in full. */
+const WRITTEN_SHORT: Readonly<Record<string, string>> = { æ: "a", œ: "o", þ: "t" };
+const WRITTEN_FULL: Readonly<Record<string, string>> = { ä: "ae", ö: "oe", ü: "ue", å: "aa", ø: "oe" };
+const OTHERWISE_WRITTEN = /[æœþäöüåø]/;
+
+/**
+ * What searches look at for a title: its folded text, and in further lines other ways to write it. `Ærø` is found as `aero`,
+ * `aro` and `aeroe`, `Köln` as `koln` and `koeln`.
+ */
+export function searchText(title: string): string {
+  const folded = foldText(title);
+  if (ASCII.test(title)) return folded;
+  const lower = title.normalize("NFC").toLowerCase();
+  if (!OTHERWISE_WRITTEN.test(lower)) return folded;
+  const written = [WRITTEN_SHORT, WRITTEN_FULL]
+    .map((letters) => foldText(lower.replace(/[æœþäöüåø]/g, (letter) => letters[letter] ?? letter)));
+  return [...new Set([folded, ...written])].join("\n");
+}
+
 /**
  * Only the folded letters and digits of `name`, without words for picture quality (HD, UHD, 4K, HEVC, 1080p, 50 fps):
  * spelling, spaces and punctuation differ between lists, and the same channel comes in several qualities. A name made

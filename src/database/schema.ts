@@ -62,7 +62,7 @@ export interface PlaylistItemsTable {
   first_hash_v2: Generated<string | null>;
   created_at: number;
   updated_at: number;
-  /** Title in the form of `foldText`, used by searches. */
+  /** Title in the form of `searchText`, used by searches. */
   search_text: Generated<string>;
   /** The entry of an M3U list that it came from (`ImportedEntry`, JSON); null when it did not come from a list. */
   imported: Generated<string | null>;

@@ -139,7 +139,9 @@ function filterOf(filter: CatalogueFilter): RawBuilder<unknown> {
       return filter.value ? sql`is_live = 1` : sql`is_live <> 1`;
     case "title": {
       const text = foldText(filter.text);
-      const found = filter.test === "is" ? sql`search_text = ${text}` : titleContains(text);
+      const found = filter.test === "is"
+        ? sql`substr(search_text, 1, instr(search_text || char(10), char(10)) - 1) = ${text}`
+        : titleContains(text);
       return filter.negated ? sql`NOT (${found})` : found;
     }
     default:

@@ -1,6 +1,6 @@
 /** What users change about one item besides its flags: its words and its address, which lists leave alone from then on. */
 import { type Selectable, sql, type Transaction, type Updateable } from "kysely";
-import { foldText, mediaGroup } from "../database/names.ts";
+import { mediaGroup, searchText } from "../database/names.ts";
 import type { PlaylistItemsTable, Schema } from "../database/schema.ts";
 import type { ImportedEntry } from "./entry.ts";
 import { type LocatedItem, locateItem } from "./locate.ts";
@@ -31,7 +31,7 @@ export async function editItem(trx: Transaction<Schema>, id: number, words: Item
   const set: Updateable<PlaylistItemsTable> = {
     media_group: mediaGroup({ title: title ?? item.title, tvgId: tvgId ?? knownId }),
     imported: withWords(item.imported, words),
-    ...title === undefined ? {} : { title, search_text: foldText(title) },
+    ...title === undefined ? {} : { title, search_text: searchText(title) },
     ...category === undefined ? {} : { category: category || null },
     ...tvgId === undefined ? {} : { tvg_id: tvgId },
     ...address === undefined ? {} : addressColumns(locateItem(address)),

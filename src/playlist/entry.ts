@@ -1,6 +1,6 @@
 /** Turns an entry of an M3U list into the columns of an item, and back. */
 import { nextTurn } from "../bytes/turn.ts";
-import { foldText, mediaGroup } from "../database/names.ts";
+import { mediaGroup, searchText } from "../database/names.ts";
 import { type GroupNames, groupsOf } from "./group-names.ts";
 import { contentHashes } from "./identity.ts";
 import { locateItem } from "./locate.ts";
@@ -181,7 +181,7 @@ export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
     media_group: mediaGroup({ title, tvgId }),
     hash,
     hash_v2: hashV2,
-    search_text: foldText(title),
+    search_text: searchText(title),
     imported: JSON.stringify(imported),
     ...exported.poster === undefined ? {} : { poster: exported.poster.slice(0, MAX_ADDRESS_CHARS) },
     ...exported.description === undefined ? {} : { description: exported.description.slice(0, MAX_DESCRIPTION_CHARS) },

@@ -3,7 +3,7 @@
  * to everybody; naming an owner leaves out the items of other owners.
  */
 import { type ExpressionBuilder, type Selectable, sql, type Transaction, type Updateable } from "kysely";
-import { foldText, mediaGroup } from "../database/names.ts";
+import { mediaGroup, searchText } from "../database/names.ts";
 import type { PlaylistItemsTable, Schema } from "../database/schema.ts";
 import type { Snapshot } from "../database/readers.ts";
 import type { Store } from "../database/store.ts";
@@ -153,7 +153,7 @@ export class Playlist {
         hash_v2: hashV2,
         created_at: now,
         updated_at: now,
-        search_text: foldText(item.title),
+        search_text: searchText(item.title),
       }).returning("id").executeTakeFirstOrThrow();
       return row.id;
     });

@@ -81,7 +81,7 @@ test("listings and searches go by an index, without sorting", async () => {
 test("Playlist.json() finds parts of titles in any case and with or without diacritics", async () => {
   const store = createStore(await loadPorts(), { kind: "memory" });
   const playlist = new Playlist(store, new FakeClock());
-  const titles = ["Télé Été", "ПЕРВЫЙ канал", 'Sky "One"', "a*b", "日本語テレビ", "It's 100%_"];
+  const titles = ["Télé Été", "ПЕРВЫЙ канал", 'Sky "One"', "a*b", "日本語テレビ", "It's 100%_", "Ærø Köln"];
   const ids: number[] = [];
   for (const title of titles) ids.push(await playlist.add({ title, transportType: "bt", isLive: -1 }));
   const found = async (query: string) => {
@@ -99,6 +99,9 @@ test("Playlist.json() finds parts of titles in any case and with or without diac
     ['"one"', [titles[2]!]],
     ["a*b", [titles[3]!]],
     ["本語テ", [titles[4]!]],
+    ["aro", [titles[6]!]],
+    ["koeln aero", [titles[6]!]],
+    ["ærø köln", [titles[6]!]],
     ["0%_", [titles[5]!]],
     ["%_", [titles[5]!]],
     ["NEAR(a b)", []],

@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals, assertNotEquals } from "@std/assert";
-import { foldText, mediaGroup, normalizedName } from "../../src/database/names.ts";
+import { foldText, mediaGroup, normalizedName, searchText } from "../../src/database/names.ts";
 import { toHex } from "../../src/bytes/hex.ts";
 import { contentHashes } from "../../src/playlist/identity.ts";
 
@@ -45,6 +45,18 @@ test("foldText() writes letters of all alphabets as people search for them", () 
   ];
   for (const [text, folded] of table) assertEquals(foldText(text), folded.normalize("NFC"), text);
   assertEquals(mediaGroup({ title: "Polsat Łódź HD", tvgId: "" }), mediaGroup({ title: "polsat lodz", tvgId: "" }));
+});
+
+test("searchText() has the other ways in which people write a title in further lines", () => {
+  const table: [string, string][] = [
+    ["Kanal 5", "kanal 5"],
+    ["Łódź", "lodz"],
+    ["Ærø", "aero\naro\naeroe"],
+    ["Köln Ärger", "koln arger\nkoeln aerger"],
+    ["Ko\u0308ln", "koln\nkoeln"],
+    ["Þór", "thor\ntor"],
+  ];
+  for (const [title, text] of table) assertEquals(searchText(title), text, title);
 });
 
 test("contentHashes() answers the SHA-1 and SHA-256 of the address and its kind when an item has one", async () => {

@@ -2,7 +2,7 @@
 import { sql, type Transaction } from "kysely";
 import { StepSize } from "../../bytes/step-size.ts";
 import { nextTurn } from "../../bytes/turn.ts";
-import { foldText } from "../../database/names.ts";
+import { searchText } from "../../database/names.ts";
 import type { Schema } from "../../database/schema.ts";
 import type { Store } from "../../database/store.ts";
 import { abortError, MillraceError } from "../../errors.ts";
@@ -183,7 +183,7 @@ function merge(item: PlaylistItem, fields: EntryFields, ids: SharedIds): EntryFi
     ...(item.hash === fields.hash ? found(item, fields) : {}),
     ...kept as Partial<EntryFields>,
     title,
-    search_text: isRenamed ? foldText(title) : fields.search_text,
+    search_text: isRenamed ? searchText(title) : fields.search_text,
     media_group: isRenamed || kept.tvg_id !== undefined ? ids.mediaGroupOf({ title, tvg_id }) : fields.media_group,
     tvg_logo: (item.edited & EDITED.logo) !== 0 ? item.tvg_logo : fields.tvg_logo,
   };
