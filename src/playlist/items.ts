@@ -17,7 +17,7 @@ import { inStatements } from "./entry.ts";
 import { type Icon, iconOf, type IconRequest } from "./icon.ts";
 import { contentHashes } from "./identity.ts";
 import { isSelected, itemsJson, type ListRequest, selectionOf } from "./listing.ts";
-import { type Db, matchesOf } from "./matches.ts";
+import { type Db, libraryVersion, matchesOf } from "./matches.ts";
 import { EDITED } from "./overlay.ts";
 
 /** A row of the table. */
@@ -267,6 +267,11 @@ export class Playlist {
   /** See `Categories`. */
   categories(owner?: string): Promise<readonly Category[]> {
     return this.#categories.of(owner ? isSelected({ owner }) : null);
+  }
+
+  /** A number that changes with every change of an item. */
+  async version(): Promise<number> {
+    return await libraryVersion(await this.#store.read());
   }
 
   /** Number of items that match, whatever `offset` and `limit` are. */

@@ -7,6 +7,7 @@ import { ItemDialog } from "./item-dialog.tsx";
 import { ItemRow, type Row } from "./item-row.tsx";
 import { type Category, LibraryBar } from "./library-bar.tsx";
 import { type Filter, filterOf, libraryHash } from "./library-filter.ts";
+import { watchLibrary } from "./library-watch.ts";
 import { Heading } from "./heading.tsx";
 import { rewriteAddress, scrollOfEntry } from "./navigation.ts";
 import { useState } from "./state.ts";
@@ -33,7 +34,7 @@ interface Page {
   readonly rows: readonly Row[];
 }
 
-/** The first matches of a filter; `key` distinguishes one search from the next. */
+/** The first matches of a filter; `key` distinguishes one filter from the next. */
 interface Found {
   readonly key: number;
   readonly filter: Filter;
@@ -88,6 +89,7 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
       if (running !== null) await showTask(running.task_id);
     };
     resume().catch(() => {});
+    void watchLibrary(() => setVersion((before) => before + 1), ending.current!.signal);
     return () => ending.current!.abort();
   }, []);
   useEffect(() => {
@@ -95,7 +97,7 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
     load(0).then((page) => {
       if (isStale) return;
       setTrouble("");
-      setFound((before) => ({ key: (before?.key ?? 0) + 1, filter, page }));
+      setFound((before) => ({ key: (before?.key ?? 0) + Number(before?.filter !== filter), filter, page }));
     }, refused);
     return () => {
       isStale = true;

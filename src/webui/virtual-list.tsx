@@ -19,7 +19,7 @@ const MAX_PAGES = 50;
 export interface VirtualListProps<Item> {
   readonly total: number;
   readonly pageItems: number;
-  /** What is known already. */
+  /** What is known already. Another value: the items have changed, and all pages are loaded again as they are in sight. */
   readonly firstPage: readonly Item[];
   /** The page that begins at item `offset`. */
   readonly load: (offset: number) => Promise<readonly Item[]>;
@@ -31,13 +31,21 @@ export function VirtualList<Item extends { readonly id: number }>(props: Virtual
   const { total, pageItems, load, row } = props;
   const box = useRef<HTMLDivElement>(null);
   const pages = useRef(new Map<number, readonly Item[] | null>([[0, props.firstPage]]));
+  /** Pages that are shown until they are loaded again. */
+  const stale = useRef(new Set<number>());
   const [range, setRange] = useState({ first: 0, end: Math.min(total, 30), loaded: 0 });
   useEffect(() => {
     let isOver = false;
+    const kept = pages.current!;
+    if (kept.get(0) !== props.firstPage) {
+      stale.current = new Set(kept.keys());
+      stale.current.delete(0);
+      kept.set(0, props.firstPage);
+    }
     const fetchPage = (page: number) => {
-      const kept = pages.current!;
-      if (kept.has(page)) return;
-      kept.set(page, null);
+      if (kept.has(page) && !stale.current!.has(page)) return;
+      stale.current!.delete(page);
+      if (!kept.has(page)) kept.set(page, null);
       for (const old of kept.keys()) if (kept.size > MAX_PAGES && Math.abs(old - page) > 2) kept.delete(old);
       load(page * pageItems).then((items) => {
         kept.set(page, items);
@@ -60,9 +68,9 @@ export function VirtualList<Item extends { readonly id: number }>(props: Virtual
       removeEventListener("scroll", look);
       removeEventListener("resize", look);
     };
-  }, []);
+  }, [props.firstPage]);
   const lines: JSX.Element[] = [];
-  for (let at = range.first; at < range.end; at++) {
+  for (let at = range.first; at < Math.min(range.end, total); at++) {
     const item = pages.current!.get(Math.floor(at / pageItems))?.[at % pageItems];
     lines.push(
       <li key={item?.id ?? -at} style={{ top: `${at * ROW_REM}rem` }} aria-setsize={total} aria-posinset={at + 1}>

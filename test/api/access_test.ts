@@ -61,6 +61,7 @@ const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: bool
   playlist_check: [false, true],
   playlist_get_checks: [false, true],
   playlist_get_categories: [false, true],
+  playlist_get_version: [false, true],
   search: [false, true],
   get_position: [false, true],
   set_position: [false, true],

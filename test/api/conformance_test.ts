@@ -126,6 +126,7 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
   ["playlist_add_item", "title=c&hls_manifest_url=http://x/y.m3u8", "=3"],
   ["get_content_id", "playlist_item_id=1", { content_id: "string" }],
   ["playlist_get", "", { total_items: "=3", playlist: [LISTED] }],
+  ["playlist_get_version", "", { version: "number" }],
   ["playlist_get_categories", "owner=me", { categories: [{ name: '="c"', items: "=1" }] }],
   ["analyze_deferred_playlist_items", "playlist_item_id=1&use_media_groups=0", [{
     playlist_item_id: "=1",

@@ -67,7 +67,13 @@ const ADDITIONS = [
     "broadcast_stop",
     "broadcast_list",
   ],
-  ...["playlist_check", "playlist_get_checks", "playlist_get_categories", "get_torrent_progress"],
+  ...[
+    "playlist_check",
+    "playlist_get_checks",
+    "playlist_get_categories",
+    "playlist_get_version",
+    "get_torrent_progress",
+  ],
 ];
 /** Methods that need no token. */
 const PUBLIC = [

@@ -227,6 +227,21 @@ test("playlist_get_categories counts items by category, without items in the tra
   });
 });
 
+test("playlist_get_version returns another number after an item was added, changed, trashed or deleted", async () => {
+  await withPlaylist(async (call) => {
+    const version = async () => (await call("playlist_get_version")).result.version as number;
+    const seen = [await version()];
+    const id = String(await add(call, "a"));
+    for (const method of ["playlist_item_set_favorite", "playlist_delete_item", "playlist_trash_clear"]) {
+      seen.push(await version());
+      assertEquals(await version(), seen.at(-1));
+      assertEquals((await call(method, { id, value: "1" })).error, null);
+    }
+    seen.push(await version());
+    assertEquals(new Set(seen).size, 5);
+  });
+});
+
 test("the playlist outlives the engine; get_status says that it is there", async () => {
   const directory = await mkdtemp(join(tmpdir(), "millrace-playlist-"));
   try {

@@ -51,3 +51,31 @@ test("an episode is added with its file and its link, a season by one button, an
   await page.waitForFunction(() => document.querySelector("h1")?.textContent === "Part 3.mp4");
   assertEquals(new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get("file"), "2");
 });
+
+test("an open library shows what was added and removed elsewhere, and leaves the user where he is", async () => {
+  const call = async (method: string, params: Record<string, string>) => {
+    const query = new URLSearchParams({ method, token: TOKEN, ...params });
+    return (await (await fetch(`${served.url}/server/api?${query}`)).json()).result;
+  };
+  const add = (title: string) =>
+    call("playlist_add_item", { title, video_url: `http://x/${title}`, category: "There" });
+  const ids: number[] = [];
+  for (let i = 100; i < 250; i++) ids.push(await add(`Old ${i}`));
+  const page = await browser.newPage();
+  await page.clock.install();
+  const looked = page.waitForResponse(/playlist_get_version/);
+  await page.goto(`${served.url}/#/library?group=There`);
+  await page.waitForSelector("text=150 items");
+  await page.evaluate(() => scrollTo(0, 64 * 120));
+  const star = page.getByRole("button", { name: "Favourite: Old 221" });
+  await star.focus();
+  await looked;
+  await call("playlist_delete_item", { id: String(ids[123]) });
+  await call("playlist_add_item", { title: "New", video_url: "http://x/new", category: "Elsewhere" });
+  await page.clock.fastForward(5000);
+  await page.waitForSelector("text=149 items");
+  await page.waitForFunction(() => !document.body.textContent!.includes("Old 223"));
+  assertEquals(await star.evaluate((element) => element === document.activeElement), true);
+  assertEquals(await page.evaluate(() => scrollY), 64 * 120);
+  await page.waitForSelector("option:has-text('Elsewhere')", { state: "attached" });
+});

@@ -5,7 +5,7 @@ import { locateItem } from "../../../playlist/locate.ts";
 import { jsonStream } from "../json-stream.ts";
 import { type ApiCall, defineMethod, type Handled, type Method } from "../method.ts";
 import { Noted } from "../noted.ts";
-import { ITEM_ID, OK, OWNER, SHORT_TEXT } from "../schemas.ts";
+import { ITEM_ID, NONE, OK, OWNER, SHORT_TEXT } from "../schemas.ts";
 import { logoUrl, readLogo } from "../logo.ts";
 import { ADD_PARAMS, LOGO_FILE, newItem, PICTURE, TAGS } from "./playlist-add.ts";
 import { LISTED_ITEM, TRASH_ITEM } from "./playlist-item.ts";
@@ -172,6 +172,13 @@ export const PLAYLIST_METHODS: readonly Method[] = [
     z.object({ owner: OWNER }),
     z.object({ categories: z.array(z.object({ name: z.string(), items: z.int() })) }),
     async ({ owner }, { parts }) => ({ categories: [...await parts.playlist.categories(owner)] }),
+  ),
+  playlistMethod(
+    "playlist_get_version",
+    "Returns a number that changes with every change of an item, for pages that look whether there is news.",
+    NONE,
+    z.object({ version: z.int() }),
+    async (_params, { parts }) => ({ version: await parts.playlist.version() }),
   ),
   {
     ...playlistMethod(
