@@ -50,7 +50,7 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
 async function assemble(ground: Ground): Promise<Engine> {
   const { ports, options, stateDir, startTimeoutMs, closing } = ground;
   const { clock, log } = ports;
-  const { store, policy, token, settings, signIn } = await openAccess(ground);
+  const { store, policy, token, settings, signIn, devices } = await openAccess(ground);
   const cache = await createCache(ports, options);
   closing.push(() => cache.close());
   const metrics = new Metrics();
@@ -113,6 +113,7 @@ async function assemble(ground: Ground): Promise<Engine> {
       token,
       settings,
       signIn,
+      devices,
       players,
       cast,
       content,

@@ -1,4 +1,6 @@
 /** Local accounts: users who can sign in by email and password. Created and removed only from the command line. */
+import type { Transaction } from "kysely";
+import type { Schema } from "../database/schema.ts";
 import type { Store } from "../database/store.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
@@ -56,7 +58,7 @@ export class Accounts {
     }
   }
 
-  /** Sets a new password, which ends all sign-ins of the account. Rejects with `not_found` or `invalid_argument`. */
+  /** Sets a new password, which ends all sign-ins of the account and signs its devices out. Rejects with `not_found` or `invalid_argument`. */
   async changePassword(email: string, password: string): Promise<void> {
     const name = requireEmail(email);
     const record = await hashPassword(password);
@@ -66,18 +68,18 @@ export class Accounts {
       if (account === undefined) throw noAccount(name);
       await trx.updateTable("accounts").set({ password: record, updated_at: this.#now() })
         .where("id", "=", account.id).execute();
-      await trx.deleteFrom("sign_ins").where("account_id", "=", account.id).execute();
+      await signOut(trx, account.id);
     });
   }
 
-  /** Removes an account and ends its sign-ins. Rejects with `not_found`. */
+  /** Removes an account, ends its sign-ins and signs its devices out. Rejects with `not_found`. */
   async remove(email: string): Promise<void> {
     const name = normalEmail(email);
     const db = await this.#store.open();
     await db.transaction().execute(async (trx) => {
       const account = await trx.selectFrom("accounts").select("id").where("email", "=", name).executeTakeFirst();
       if (account === undefined) throw noAccount(name);
-      await trx.deleteFrom("sign_ins").where("account_id", "=", account.id).execute();
+      await signOut(trx, account.id);
       await trx.deleteFrom("accounts").where("id", "=", account.id).execute();
     });
   }
@@ -107,6 +109,12 @@ export class Accounts {
   #now(): number {
     return Math.floor(this.#clock.now() / 1000);
   }
+}
+
+/** Ends the sign-ins of an account, and those of its devices. */
+async function signOut(trx: Transaction<Schema>, accountId: number): Promise<void> {
+  await trx.deleteFrom("sign_ins").where("account_id", "=", accountId).execute();
+  await trx.deleteFrom("devices").where("account_id", "=", accountId).execute();
 }
 
 function requireEmail(email: string): string {

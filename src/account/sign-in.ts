@@ -9,7 +9,7 @@ import type { Store } from "../database/store.ts";
 import { machineKey } from "../bytes/machine-key.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
-import { type Accounts, normalEmail } from "./accounts.ts";
+import { type Accounts, normalEmail, type VerifiedAccount } from "./accounts.ts";
 import { AttemptLimiter } from "./attempt-limiter.ts";
 import type { IdentityProvider } from "./identity-provider.ts";
 import type { SignInKey, SignInKeyStore } from "./sign-in-key.ts";
@@ -23,8 +23,21 @@ export type Credentials =
 export type SignInOutcome =
   | { readonly kind: "signed_in" }
   | { readonly kind: "refused" }
-  /** Too many attempts from that address or for that account. */
-  | { readonly kind: "limited"; readonly waitMs: number };
+  | Limited;
+
+/** Too many attempts from that address or for that account. */
+interface Limited {
+  readonly kind: "limited";
+  readonly waitMs: number;
+}
+
+/** The result of checking a password. */
+export type PasswordOutcome =
+  | { readonly kind: "verified"; readonly account: VerifiedAccount }
+  | { readonly kind: "refused" }
+  | Limited;
+
+const SIGNED_IN = { kind: "signed_in" } as const;
 
 /** A sign-in in force. */
 export interface SignedIn {
@@ -71,13 +84,35 @@ export class SignIn {
     this.#byAccount = new AttemptLimiter(parts.clock, ACCOUNT_LIMIT);
   }
 
+  /** Checks a password within the limits of `signIn`, and changes nothing. */
+  async verify(email: string, password: string, clientHost: string, signal: AbortSignal): Promise<PasswordOutcome> {
+    const { accounts } = this.#parts;
+    const check = () => this.#inTurn(() => signal.aborted ? Promise.resolve(null) : accounts.verify(email, password));
+    const account = await this.#limited(clientHost, normalEmail(email), check);
+    if (account === null) return { kind: "refused" };
+    return "waitMs" in account ? account : { kind: "verified", account };
+  }
+
   /**
    * Signs in, replacing any earlier user. Rejects with `unavailable` when no identity provider is configured or it
    * cannot be used, `connection_failed` or `timeout` when it cannot be reached.
    */
   async signIn(credentials: Credentials, clientHost: string, signal: AbortSignal): Promise<SignInOutcome> {
+    const account = credentials.kind === "password" ? normalEmail(credentials.email) : null;
+    const outcome = await this.#limited(clientHost, account, async () => {
+      return await this.#attempt(credentials, signal) ? SIGNED_IN : null;
+    });
+    return outcome ?? { kind: "refused" };
+  }
+
+  /** The result of `attempt`, null for one that failed; later ones of that address and `account` have to wait more and more. */
+  async #limited<T>(
+    clientHost: string,
+    email: string | null,
+    attempt: () => Promise<T | null>,
+  ): Promise<T | Limited | null> {
     const address = machineKey(clientHost);
-    const account = credentials.kind === "password" ? normalEmail(credentials.email).slice(0, 254) : null;
+    const account = email?.slice(0, 254) ?? null;
     const waitMs = Math.max(this.#byAddress.waitMs(address), account === null ? 0 : this.#byAccount.waitMs(account));
     if (waitMs > 0) return { kind: "limited", waitMs };
     if (this.#waiting >= MAX_WAITING) return { kind: "limited", waitMs: 1000 };
@@ -85,10 +120,11 @@ export class SignIn {
     if (account !== null) this.#byAccount.take(account);
     this.#waiting++;
     try {
-      if (!await this.#attempt(credentials, signal)) return { kind: "refused" };
+      const result = await attempt();
+      if (result === null) return null;
       this.#byAddress.giveBack(address);
       if (account !== null) this.#byAccount.giveBack(account);
-      return { kind: "signed_in" };
+      return result;
     } finally {
       this.#waiting--;
     }

@@ -173,6 +173,14 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
   ["ALTER TABLE playlist_items ADD COLUMN file_index INTEGER"],
   // Titles are found in more spellings.
   [renameItems],
+  [
+    `CREATE TABLE devices (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      account_id INTEGER NOT NULL, login TEXT NOT NULL, name TEXT NOT NULL, token_hash TEXT NOT NULL UNIQUE,
+      created_at INTEGER NOT NULL, seen_at INTEGER NOT NULL
+    )`,
+    "CREATE INDEX devices_by_account ON devices (account_id)",
+  ],
 ];
 
 /** From this version of the database on its texts are well-formed. */

@@ -149,6 +149,18 @@ export interface SignInsTable {
   expires_at: number;
 }
 
+/** Devices that are signed in to the page. Times are Unix seconds. */
+export interface DevicesTable {
+  id: Generated<number>;
+  account_id: number;
+  login: string;
+  name: string;
+  /** SHA-256 of its token, hexadecimal. */
+  token_hash: string;
+  created_at: number;
+  seen_at: number;
+}
+
 /** The positions at which playback of files stopped. Seconds; `updated_at` Unix seconds. */
 export interface PositionsTable {
   infohash: string;
@@ -193,6 +205,7 @@ export interface Schema {
   guides: { external_playlist_id: number; url: string };
   accounts: AccountsTable;
   sign_ins: SignInsTable;
+  devices: DevicesTable;
   positions: PositionsTable;
   item_checks: ItemChecksTable;
   /** One row, whose number grows with every change of `playlist_items`. */

@@ -1,6 +1,7 @@
 /** Who may call, and what is remembered about it: policy, token, settings, accounts. */
 import { type AccessToken, accessToken, loadAccessToken } from "../account/access-token.ts";
 import { createSignIn } from "../account/create-sign-in.ts";
+import { Devices } from "../account/devices.ts";
 import { createSettings, type SettingsStore } from "../account/settings.ts";
 import type { SignIn } from "../account/sign-in.ts";
 import { guardedFetch } from "../content/fetch-guard.ts";
@@ -19,6 +20,7 @@ export interface AccessParts {
   readonly store: Store;
   readonly settings: SettingsStore;
   readonly signIn: SignIn;
+  readonly devices: Devices;
 }
 
 /** Opens the database and applies its settings. Rejects with `io` or `config`. */
@@ -46,5 +48,5 @@ export async function openAccess({ ports, options, stateDir, closing }: Ground):
     oidcAudience: options.oidcAudience ?? null,
     fetchBytes: (url, limits, signal) => guardedFetch(ports, url, { ...limits, timeoutMs: FETCH_TIMEOUT_MS }, signal),
   });
-  return { policy, token, store, settings, signIn };
+  return { policy, token, store, settings, signIn, devices: new Devices(store, ports.clock) };
 }

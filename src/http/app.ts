@@ -6,6 +6,7 @@ import { addCastRoutes } from "./cast-routes.ts";
 import type { HttpEnv, HttpParts } from "./context.ts";
 import { addControlRoutes } from "./control-routes.ts";
 import { publicError } from "./errors.ts";
+import { addDeviceRoutes } from "./device-routes.ts";
 import { addHdHomeRunRoutes } from "./hdhomerun.ts";
 import { addGuard, addPageGuard, text } from "./guard.ts";
 import { addMediaServerRoutes } from "./media-server/routes.ts";
@@ -31,6 +32,7 @@ export function createApp(parts: HttpParts): Hono<HttpEnv> {
   addServiceRoutes(app, parts);
   addApiRoutes(app, parts);
   addAccountRoutes(app, parts);
+  addDeviceRoutes(app, parts);
   addPagePlayerRoutes(app, parts);
   addCastRoutes(app, parts);
   addWebuiRoutes(app);

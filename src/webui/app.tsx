@@ -2,9 +2,8 @@
 /** The page: rooms behind a hash, so that the back button works and nothing is loaded twice. */
 import { render, useEffect } from "hono/jsx/dom";
 import { BroadcastPage } from "./broadcast-page.tsx";
-import { call, EngineError, useToken } from "./engine.ts";
+import { EngineError } from "./engine.ts";
 import { focusHeading, keepFocus } from "./focus.ts";
-import { Heading } from "./heading.tsx";
 import { loadLanguage } from "./language.ts";
 import { LibraryPage } from "./library-page.tsx";
 import { ListsPage } from "./lists-page.tsx";
@@ -15,9 +14,10 @@ import { keep, kept } from "./preferences.ts";
 import { listen, type SentCommand, type SentStream } from "./remote.ts";
 import { SentPage } from "./sent-page.tsx";
 import { SettingsPage } from "./settings-page.tsx";
+import { SignInForm } from "./sign-in-form.tsx";
 import { moveFocusByArrows } from "./spatial.ts";
 import { useState } from "./state.ts";
-import { chooseLanguage, errorText, LANGUAGES, text } from "./texts.ts";
+import { chooseLanguage, LANGUAGES, text } from "./texts.ts";
 
 /** Where it is kept that this page plays what others send. */
 const RECEIVE_KEY = "millrace-receives";
@@ -116,7 +116,7 @@ function App({ language }: { readonly language: string }) {
       </header>
       <main id="content" tabIndex={-1}>
         {needsToken
-          ? <TokenForm done={() => setNeedsToken(false)} />
+          ? <SignInForm done={() => setNeedsToken(false)} />
           : sent !== null
           ? <SentPage key={`${sent.path}/${sent.turn}`} stream={sent} command={command} close={() => setSent(null)} />
           : place.room === "library"
@@ -148,33 +148,6 @@ function App({ language }: { readonly language: string }) {
         </select>
       </footer>
     </div>
-  );
-}
-
-/** Asks for the token: the page is on another machine than the engine. */
-function TokenForm({ done }: { readonly done: () => void }) {
-  const [wrong, setWrong] = useState("");
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    useToken(String(new FormData(event.target as HTMLFormElement).get("token")));
-    try {
-      await call("check_auth");
-      done();
-    } catch (error) {
-      setWrong(errorText(error));
-    }
-  };
-  return (
-    <form class="token" onSubmit={submit}>
-      <Heading words={text("tokenTitle")} />
-      <p>{text("tokenHint")}</p>
-      <label>
-        {text("tokenField")}
-        <input name="token" type="password" autocomplete="off" required pattern="[0-9a-fA-F]{64}" />
-      </label>
-      <button type="submit">{text("enter")}</button>
-      <p role="alert">{wrong}</p>
-    </form>
   );
 }
 

@@ -1,6 +1,6 @@
 /** The engine as the page sees it: its public HTTP API and nothing else. */
 
-import { codeOf } from "./texts.ts";
+import { codeOf, TOO_OFTEN } from "./texts.ts";
 
 /** A failed call, with the engine's own words. */
 export class EngineError extends Error {
@@ -210,6 +210,38 @@ export function act(method: string, params: Record<string, string>): Promise<unk
 export function useToken(value: string): void {
   token = value.trim();
   localStorage.setItem(TOKEN_KEY, token);
+}
+
+/** A device that is signed in, as `get_devices` returns it. Unix seconds. */
+export interface Device {
+  readonly id: number;
+  readonly login: string;
+  readonly name: string;
+  readonly seen_at: number;
+}
+
+/** Where the number is kept that this device has among those that are signed in. */
+const DEVICE_KEY = "millrace-device";
+
+/** Signs this device in by an account's password. Rejects with `EngineError`, with `auth_error` for a wrong password. */
+export async function signIn(email: string, password: string): Promise<void> {
+  const init = { method: "POST", body: JSON.stringify({ email, password }) };
+  const response = await fetch(`${BASE}/webui/sign-in`, init).catch(() => null);
+  const answer = await response?.json().catch(() => null) as { token?: string; id: number; error?: string } | null;
+  if (!answer) throw new EngineError("", -1);
+  if (answer.token === undefined) throw new EngineError(answer.error ?? "", response?.status === 429 ? TOO_OFTEN : 4);
+  useToken(answer.token);
+  localStorage.setItem(DEVICE_KEY, String(answer.id));
+}
+
+/** The number of this device; null when it did not sign in by password. */
+export function ownDevice(): number | null {
+  return Number(localStorage.getItem(DEVICE_KEY)) || null;
+}
+
+/** Forgets the token of this device. */
+export function signOutHere(): void {
+  for (const key of [TOKEN_KEY, DEVICE_KEY]) localStorage.removeItem(key);
 }
 
 /** The engine gives its token to pages of its own on this machine; elsewhere the user types it once. */

@@ -3,6 +3,7 @@
 import { useEffect } from "hono/jsx/dom";
 import { Heading } from "./heading.tsx";
 import { AccountCard } from "./account-card.tsx";
+import { DevicesCard } from "./devices-card.tsx";
 import { CastCard } from "./cast-card.tsx";
 import { call, type CastSenders, type LogLine, type Settings, type Task } from "./engine.ts";
 import { AccessCard, EngineCard, LimitsCard, TokenCard } from "./settings-cards.tsx";
@@ -75,6 +76,7 @@ export function SettingsPage({ failed }: SettingsPageProps) {
           <CastCard senders={state.senders} changed={changed} />
           <TokenCard />
           <AccountCard />
+          <DevicesCard />
           <TasksCard tasks={state.tasks} changed={changed} />
           <LogCard lines={state.lines} />
         </div>

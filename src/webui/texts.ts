@@ -46,6 +46,8 @@ export const UNTOLD = "no peer sent the torrent's description in time";
 
 /** Codes of the page's own beside those of the API. */
 const OWN_CODES = { media: 11, disk: 12, faults: 13, clocks: 14 };
+/** Code of the page's own for too many passwords in a row. */
+export const TOO_OFTEN = 15;
 /** Codes of the API, and those of the page's own, by the code of the engine's error. */
 const API_CODES: Readonly<Record<string, number>> = {
   ...{ bad_media: OWN_CODES.media, unsupported_media: OWN_CODES.media, no_playable_file: OWN_CODES.media },

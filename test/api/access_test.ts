@@ -62,6 +62,8 @@ const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: bool
   playlist_get_checks: [false, true],
   playlist_get_categories: [false, true],
   playlist_get_version: [false, true],
+  get_devices: [false, true],
+  remove_device: [false, true],
   search: [false, true],
   get_position: [false, true],
   set_position: [false, true],

@@ -72,6 +72,8 @@ const ADDITIONS = [
     "playlist_get_checks",
     "playlist_get_categories",
     "playlist_get_version",
+    "get_devices",
+    "remove_device",
     "get_torrent_progress",
   ],
 ];

@@ -103,7 +103,7 @@ test("on another device the first screen asks for no token, and nothing in its c
     await other.waitForSelector("form.paste");
     assertEquals([troubles, asked.filter((url) => url.includes("/server/api"))], [[], []]);
     await other.click('nav a[href="#/library"]');
-    await other.waitForSelector("form.token");
+    await other.waitForSelector(".token form");
   } finally {
     await other.close();
   }

@@ -51,7 +51,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
     if (method !== undefined) {
       await parts.token.refresh();
       if (token !== "" || method.public || method.openNearby === true) {
-        requireAccess(method, request, caller, token, parts);
+        await requireAccess(method, request, caller, token, parts);
       } else requirePage(method, request, caller, parts);
     }
     const isTrusted = method !== undefined && (method.public || token !== "");
@@ -82,7 +82,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
       throw new ApiError(API_CODES.unsupportedApiVersion, "unsupported api_version: 1, 2 and 3 are served");
     }
     await parts.token.refresh();
-    requireAccess(method, request, caller, input.texts("token")[0] ?? "", parts);
+    await requireAccess(method, request, caller, input.texts("token")[0] ?? "", parts);
     const result = await method.handle(read(input), {
       parts,
       addressClass: caller.addressClass,
@@ -148,7 +148,13 @@ function takesFile(method: Method): boolean {
 }
 
 /** Address first, then the page, then the token: a caller who may not call at all learns nothing about tokens. */
-function requireAccess(method: Method, request: Request, caller: RequestCaller, token: string, parts: ApiParts): void {
+async function requireAccess(
+  method: Method,
+  request: Request,
+  caller: RequestCaller,
+  token: string,
+  parts: ApiParts,
+): Promise<void> {
   // The token proves what the address cannot: that is how the user opens an engine behind a proxy to the Internet.
   const isHere = caller.addressClass === "loopback" ||
     (caller.mayBeLocal && !method.public && parts.token.matches(token));
@@ -157,7 +163,9 @@ function requireAccess(method: Method, request: Request, caller: RequestCaller, 
   const isNear = caller.addressClass !== "internet" && !caller.mayBeLocal;
   if (method.public || (method.openNearby === true && isNear)) return;
   if (token === "") throw denied("access denied: token is missing", 200);
-  if (!parts.token.matches(token)) throw denied("access denied: token is wrong", 200);
+  if (!parts.token.matches(token) && !await parts.devices.holds(token)) {
+    throw denied("access denied: token is wrong", 200);
+  }
 }
 
 function requirePage(method: Method, request: Request, caller: RequestCaller, parts: ApiParts): void {

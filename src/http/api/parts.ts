@@ -1,5 +1,6 @@
 /** Parts of the engine that API methods use. */
 import type { AccessToken } from "../../account/access-token.ts";
+import type { Devices } from "../../account/devices.ts";
 import type { SignIn } from "../../account/sign-in.ts";
 import type { SettingsStore } from "../../account/settings.ts";
 import type { Analyzer } from "../../content/analysis/analyzer.ts";
@@ -115,6 +116,7 @@ export interface ApiParts {
   readonly policy: AccessPolicy;
   readonly settings: SettingsStore;
   readonly signIn: SignIn;
+  readonly devices: Devices;
   readonly sessions: Pick<Sessions, "start" | "stop">;
   readonly players: Players;
   readonly sentSessions: SentSessions;

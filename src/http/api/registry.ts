@@ -1,6 +1,7 @@
 /** All methods of the JSON API, in groups. */
 import type { Method } from "./method.ts";
 import { ACCOUNT_METHODS } from "./methods/account.ts";
+import { DEVICE_METHODS } from "./methods/devices.ts";
 import { ACCESS_METHODS } from "./methods/access.ts";
 import { ANALYZE_METHODS } from "./methods/analyze.ts";
 import { BROADCAST_METHODS } from "./methods/broadcasts.ts";
@@ -34,7 +35,7 @@ export const METHOD_GROUPS: readonly MethodGroup[] = [
     summary: "The access token, access rules, and the state of the engine.",
     methods: [...ACCESS_METHODS, ...STATUS_METHODS],
   },
-  { name: "Account", summary: "Who uses the engine.", methods: ACCOUNT_METHODS },
+  { name: "Account", summary: "Who uses the engine.", methods: [...ACCOUNT_METHODS, ...DEVICE_METHODS] },
   { name: "Players", summary: "Players within reach.", methods: [...PLAYER_METHODS, ...CAST_METHODS] },
   {
     name: "Content",

@@ -92,6 +92,7 @@ export const DE: Texts = {
   error_13:
     "die Datei hat Fehler oder etwas, das nicht übertragen werden kann: vielleicht läuft sie nicht, wie sie soll",
   error_14: "die Uhr der Maschine mit der Engine oder die des Senders geht falsch",
+  error_15: "zu viele Versuche; versuche es in einigen Minuten wieder",
   items: "Einträge: {0}",
   emptyTitle: "Die Bibliothek ist leer",
   emptyHint: "Eine M3U-Liste importieren oder hinzufügen, was abgespielt wird.",
@@ -104,7 +105,7 @@ export const DE: Texts = {
   trash: "In den Papierkorb",
   addToLibrary: "Zur Bibliothek hinzufügen",
   added: "Hinzugefügt",
-  tokenTitle: "Zugriffstoken eingeben",
+  tokenTitle: "Oder das Zugriffstoken verwenden",
   tokenHint: "Dieses Gerät ist nicht der Rechner der Engine. Dort gibt `millrace token` das Token aus.",
   tokenField: "Zugriffstoken",
   enter: "Weiter",
@@ -168,6 +169,14 @@ export const DE: Texts = {
   playlistForPlayers: "Bibliothek für Player",
   copy: "Kopieren",
   account: "Konto",
+  signInHere: "Auf diesem Gerät anmelden",
+  signInHint:
+    "Dies ist ein anderes Gerät als die Maschine der Engine. Melde dich mit einem Konto an; dort legt `millrace user add` eines an. Danach geht hier alles, was diese Seite bietet, außer den Zugang zu ändern – bis das Gerät in den Einstellungen entfernt wird.",
+  devices: "Angemeldete Geräte",
+  devicesHint:
+    "Jedes darf alles, was diese Seite bietet, außer den Zugang zu ändern. Wer entfernt wird oder sich 90 Tage nicht meldet, muss sich neu anmelden.",
+  deviceSeen: "{0} · zuletzt benutzt {1}",
+  thisDevice: "dieses Gerät",
   accountHint: "`millrace user add` legt Konten an.",
   signedInAs: "Angemeldet als {0}",
   signIn: "Anmelden",
