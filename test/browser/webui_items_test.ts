@@ -72,8 +72,10 @@ test("an open library shows what was added and removed elsewhere, and leaves the
   await looked;
   await call("playlist_delete_item", { id: String(ids[123]) });
   await call("playlist_add_item", { title: "New", video_url: "http://x/new", category: "Elsewhere" });
-  await page.clock.fastForward(5000);
-  await page.waitForSelector("text=149 items");
+  await until("the page has noticed", async () => {
+    await page.clock.fastForward(5000);
+    return await page.locator("text=149 items").count() > 0;
+  });
   await page.waitForFunction(() => !document.body.textContent!.includes("Old 223"));
   assertEquals(await star.evaluate((element) => element === document.activeElement), true);
   assertEquals(await page.evaluate(() => scrollY), 64 * 120);
