@@ -2,17 +2,24 @@
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { test } from "node:test";
 import { cluster, cues, matroska, simpleBlock } from "./mkv-support.ts";
-import { openBytes } from "./support/files.ts";
+import { MemorySource } from "../support/memory-source.ts";
+import { checkTs } from "../support/ts-check.ts";
+import { collect, NEVER, openBytes } from "./support/files.ts";
 
 const START_MS = 3_600_000;
 const PICTURE = new Uint8Array(400).fill(7);
 
-/** 60 s of pictures and sound in clusters of 2 s, from an hour on. */
+/** Pictures and sound in clusters of 2 s: by default 60 s, from an hour on. */
 function part(
-  options: { readonly durationMs?: number; readonly hasCues: boolean; readonly startMs?: number },
+  options: {
+    readonly durationMs?: number;
+    readonly hasCues: boolean;
+    readonly startMs?: number;
+    readonly count?: number;
+  },
 ): Uint8Array {
   const startMs = options.startMs ?? START_MS;
-  const clusters = Array.from({ length: 30 }, (_, i) =>
+  const clusters = Array.from({ length: options.count ?? 30 }, (_, i) =>
     cluster(startMs + i * 2000, [
       ...Array.from({ length: 50 }, (_, n) => simpleBlock(1, n * 40, n === 0 ? 0x80 : 0, PICTURE)),
       ...Array.from({ length: 62 }, (_, n) => simpleBlock(2, n * 32, 0x80, new Uint8Array(200))),
@@ -54,3 +61,15 @@ test("openMatroska() counts from 0 when a file begins a few seconds late", async
   const { durationMs } = await openBytes(part({ durationMs: 68_000, hasCues: true, startMs: 8000 }));
   assertEquals(durationMs, 68_000);
 });
+
+for (const count of [1, 2, 30]) {
+  test(`openMatroska() plays ${2 * count} s that begin a few seconds late, with a Duration from the first picture`, async () => {
+    const bytes = part({ durationMs: 2000 * count, hasCues: true, startMs: 8000, count });
+    const { hls, ts, faults } = await openBytes(bytes);
+    const lengthMs = hls.segments.reduce((sum, segment) => sum + segment.durationMs, 0);
+    // A Duration that is no less than the last cue counts from 0.
+    assert(Math.abs(lengthMs - 2000 * count) < (count === 30 ? 9000 : 1000), `${lengthMs} ms`);
+    const { streams } = checkTs(await collect(ts.read(0, ts.sizeBytes, new MemorySource(bytes), NEVER)));
+    assertEquals([streams[0]!.units.length, faults.counts.dropped], [50 * count, 0]);
+  });
+}

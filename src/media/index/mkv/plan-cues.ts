@@ -12,6 +12,8 @@ export interface PlannedRun {
   readonly sourceEnd: number;
   /** Most bytes of its blocks in the file; null when the end is an estimate. */
   readonly maxBytes: number | null;
+  /** It may last this much longer, ns. Default 0. */
+  readonly spareNs?: number;
 }
 
 /**
@@ -129,8 +131,8 @@ export function planFromCues(
   const places = choosePlaces(head, main, sizeBytes, segmentNs, zeroNs);
   const lastCue = head.cues.reduce((last, cue) => Math.max(last, cue.timeNs), 0);
   // Some muxers count the Duration of a late file from its first picture, others from 0.
-  const isFromFirst = zeroNs > 0 && head.durationNs !== null && head.durationNs < lastCue;
-  const endNs = head.durationNs === null ? null : head.durationNs + (isFromFirst ? zeroNs : 0);
+  const isFromFirst = head.durationNs !== null && head.durationNs < lastCue;
+  const endNs = head.durationNs === null ? null : head.durationNs + (isFromFirst ? firstNs : 0);
   if ((places.length + 1) * SPARSEST_NS < Math.max(lastCue, endNs ?? 0) - zeroNs) return null;
   const first: Place = {
     timeNs: Math.min(firstNs, places[0]?.timeNs ?? firstNs),
@@ -150,15 +152,18 @@ export function planFromCues(
     let durationNs = (next?.timeNs ?? endNs ?? 0) - timeNs;
     if (next === undefined && (durationNs <= 0 || endNs === null)) {
       // Without a Duration the last run is as long as its bytes take at the mean rate so far.
-      const rate = timeNs > zeroNs ? (at - head.firstClusterAt) / (timeNs - zeroNs) : 125_000 / 1e9;
+      const rate = at > head.firstClusterAt && timeNs > zeroNs
+        ? (at - head.firstClusterAt) / (timeNs - zeroNs)
+        : 125_000 / 1e9;
       durationNs = Math.ceil(LAST_RUN_FACTOR * maxBytes / Math.max(rate, 1e-9));
     }
     const anchor = { position: clusterAt, blockAt, searchBytes: i === 0 ? 0 : CUE_SEARCH_BYTES };
-    return { anchor, timeNs, durationNs, sourceEnd: reach, maxBytes };
+    // A Duration that is no less than the last cue may still be counted from the first picture.
+    return { anchor, timeNs, durationNs, sourceEnd: reach, maxBytes, spareNs: isFromFirst ? 0 : firstNs - zeroNs };
   });
 }
 
 /** Duration for which a run's access units are counted, ms: generous for the last, whose end is not in the Cues. */
 export function countedMs(run: PlannedRun, last: boolean): number {
-  return (last ? run.durationNs + LAST_RUN_SPARE_NS : run.durationNs) / 1e6;
+  return (last ? run.durationNs + LAST_RUN_SPARE_NS + (run.spareNs ?? 0) : run.durationNs) / 1e6;
 }
