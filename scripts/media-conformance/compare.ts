@@ -25,8 +25,23 @@ const SIZE_BOUNDS: readonly { readonly bitsPerSecond: number; readonly exact: nu
   { bitsPerSecond: 60_000, exact: 2, slots: 2.5 },
   { bitsPerSecond: 0, exact: 5, slots: 6 },
 ];
+/** A frame of AAC that is made, s, and how far its first and its last may be from the first and last packet of the source, s. */
+const MADE_FRAME_S = 1024 / 48_000;
+const MAX_MADE_S = 0.06;
 /** Codecs that the TS carries as they are. */
-const CARRIED = new Set(["h264", "hevc", "mpeg2video", "mpeg1video", "mpeg4", "aac", "mp3", "mp2", "ac3", "eac3"]);
+const CARRIED = new Set([
+  "h264",
+  "hevc",
+  "mpeg2video",
+  "mpeg1video",
+  "mpeg4",
+  "aac",
+  "aac_latm",
+  "mp3",
+  "mp2",
+  "ac3",
+  "eac3",
+]);
 
 /** One way in which a stream differs from its source. */
 export interface Deviation {
@@ -55,9 +70,11 @@ export interface Comparison {
   readonly bitsPerSecond: number;
 }
 
-/** The streams of the source that the TS should carry, in its order. */
-function expected(source: readonly Stream[]): Stream[] {
-  const carried = source.filter(({ codec, packets }) => CARRIED.has(codec) && packets.length > 0);
+/** The streams of the source that the TS should carry, in its order. `asAac`: sound of any codec. */
+function expected(source: readonly Stream[], asAac: boolean): Stream[] {
+  const carried = source.filter(({ kind, codec, packets }) =>
+    (CARRIED.has(codec) || (asAac && kind === "audio")) && packets.length > 0
+  );
   const video = carried.find(({ kind }) => kind === "video");
   return [...(video === undefined ? [] : [video]), ...carried.filter(({ kind }) => kind === "audio")];
 }
@@ -84,13 +101,40 @@ function compareTimes(before: Stream, after: Stream, zero: number, maxMs: number
   return found;
 }
 
+/** Sound that was made: frame after frame, as long as `before`. */
+function compareMade(before: Stream, after: Stream, zero: number): Deviation[] {
+  const [was, is] = [ordered(before.packets), ordered(after.packets)];
+  const found: Deviation[] = [];
+  const step = is.findIndex((time, i) => i > 0 && Math.abs(time - is[i - 1]! - MADE_FRAME_S) > MADE_FRAME_S / 20);
+  if (step > 0) found.push({ kind: "sound", text: `made sound has a gap at ${is[step]!.toFixed(3)} s` });
+  const ends = [[was[0]!, is[0]!], [was.at(-1)!, is.at(-1)!]] as const;
+  for (const [wasAt, isAt] of ends) {
+    const off = isAt - wasAt - zero;
+    if (Math.abs(off) > MAX_MADE_S) found.push({ kind: "offset", text: `made sound ends or begins ${ms(off)} ms off` });
+  }
+  return found;
+}
+
+/** Compares the segments of a transport stream, which have tables of their own, with the file. */
+function compareSegments(source: readonly Stream[], { segments }: Played, asAac: boolean, scratch: string) {
+  writeFileSync(scratch, concatBytes([...segments]));
+  const output = probe(scratch);
+  return source.flatMap((before, i) => {
+    const after = output[i];
+    if (after === undefined) return [{ kind: "lost" as const, text: `segments lack ${before.kind} ${before.index}` }];
+    return asAac && before.kind === "audio" && before.codec !== "aac"
+      ? compareMade(before, after, 0)
+      : compareTimes(before, after, 0, MAX_TIME_MS);
+  });
+}
+
 function compareContents(
   file: string,
   source: readonly Stream[],
   ts: string,
   output: readonly Stream[],
 ): Deviation[] {
-  const was = contents(file, source, false);
+  const was = contents(file, source, /\.m?2?ts$/.test(file));
   const is = contents(ts, output, true);
   return source.flatMap(({ kind, index }, i): Deviation[] => {
     const [before, after] = [was[i]!, is[i]!];
@@ -135,14 +179,18 @@ export interface Subject {
   readonly sourceBytes: number;
   readonly played: Played;
   readonly muxed: Muxed;
+  /** Sound was asked for as AAC. */
+  readonly asAac: boolean;
   /** Path for the TS. */
   readonly scratch: string;
 }
 
 /** Compares what was played with the file it was. */
-export function compare({ file, sourceBytes, played, muxed, scratch }: Subject): Comparison {
+export function compare({ file, sourceBytes, played, muxed, asAac, scratch }: Subject): Comparison {
   writeFileSync(scratch, played.ts);
-  const source = expected(probe(file));
+  const source = expected(probe(file), asAac);
+  const isMade = ({ kind, codec }: Stream) => asAac && kind === "audio" && codec !== "aac";
+  const isTs = muxed.presentation.container === "mpegts";
   const output = probe(scratch);
   const deviations: Deviation[] = [];
   if (output.length !== source.length) {
@@ -151,7 +199,7 @@ export function compare({ file, sourceBytes, played, muxed, scratch }: Subject):
   // One constant moves everything: the earliest packet of all tells it.
   const least = (streams: readonly Stream[]) =>
     Math.min(...streams.flatMap(({ packets }) => packets.map(({ pts }) => pts)));
-  const counts = source.every(({ packets }, i) => packets.length === output[i]?.packets.length);
+  const counts = source.every((one, i) => isMade(one) || one.packets.length === output[i]?.packets.length);
   const reference = output[0] !== undefined && source[0] !== undefined && counts
     ? ordered(output[0].packets)[0]! - ordered(source[0].packets)[0]!
     : least(output) - least(source);
@@ -159,19 +207,25 @@ export function compare({ file, sourceBytes, played, muxed, scratch }: Subject):
     const after = output[i];
     const isLaced = before.kind === "audio" && /\.mk[av]$/.test(file);
     const maxMs = isLaced ? MAX_LACED_TIME_MS : MAX_TIME_MS;
-    if (after !== undefined) deviations.push(...compareTimes(before, after, reference, maxMs));
+    if (after === undefined) continue;
+    deviations.push(
+      ...isMade(before) ? compareMade(before, after, reference) : compareTimes(before, after, reference, maxMs),
+    );
   }
   if (!deviations.some(({ kind }) => kind === "lost")) {
-    deviations.push(...compareContents(file, source, scratch, output));
+    const kept = source.filter((one) => !isMade(one));
+    deviations.push(...compareContents(file, kept, scratch, output.filter((_, i) => !isMade(source[i]!))));
   }
   const faults = Object.entries(muxed.presentation.faults?.counts ?? {}).filter(([, count]) => count > 0);
   if (faults.length > 0) {
     deviations.push({ kind: "faults", text: faults.map(([kind, count]) => `${count} ${kind}`).join(", ") });
   }
-  const report = checkTs(played.ts);
-  deviations.push(...structure(report));
+  const report = checkTs(played.ts, { isSegment: !isTs });
+  // The packets of a transport stream are the file's own.
+  if (!isTs) deviations.push(...structure(report));
   if (played.wrongRanges.length > 0) deviations.push({ kind: "ranges", text: played.wrongRanges.join(", ") });
-  const joined = partsAt(concatBytes([...played.segments]), played.ts);
+  if (isTs) deviations.push(...compareSegments(source, played, asAac, scratch));
+  const joined = isTs ? null : partsAt(concatBytes([...played.segments]), played.ts);
   if (joined !== null) deviations.push({ kind: "joined", text: `the segments joined part from the TS at ${joined}` });
   const parted = partsAt(played.ts, muxed.ts);
   if (parted !== null) {
@@ -184,7 +238,8 @@ export function compare({ file, sourceBytes, played, muxed, scratch }: Subject):
   const comparable = rate * 25 / Math.max(25, pictureRate);
   const bound = SIZE_BOUNDS.find(({ bitsPerSecond }) => comparable >= bitsPerSecond)!;
   const ratio = played.ts.length / sourceBytes;
-  if (ratio > (report.nullPackets > 0 ? bound.slots : bound.exact)) {
+  // Room for made sound is reserved by its own bit rate.
+  if (!asAac && ratio > (report.nullPackets > 0 ? bound.slots : bound.exact)) {
     const nullShare = Math.round(100 * report.nullPackets * PACKET_BYTES / played.ts.length);
     const of = `of ${Math.round(rate / 1000)} kbit/s, ${nullShare} % null packets`;
     deviations.push({ kind: "size", text: `${ratio.toFixed(2)} times the source ${of}` });

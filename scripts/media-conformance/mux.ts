@@ -1,8 +1,10 @@
 /** Muxes a file by the media layer alone: what the engine should play, and what the muxer counted meanwhile. */
 import { readFileSync } from "node:fs";
+import { loadPorts } from "../../platform/detect.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import type { ByteSource, ReadOptions } from "../../src/bytes/source.ts";
 import { openMedia } from "../../src/media/open.ts";
+import { FfmpegEncoder } from "../../src/media/transcode/ffmpeg.ts";
 import type { Presentation } from "../../src/media/types.ts";
 
 /** Muxing one file takes no longer, ms. */
@@ -29,11 +31,13 @@ class FileSource implements ByteSource {
   }
 }
 
-/** Muxes `file`. Rejects as `openMedia` does. */
-export async function mux(file: string): Promise<Muxed> {
+/** Muxes `file`; `asAac`: with its sound as AAC. Rejects as `openMedia` does. */
+export async function mux(file: string, asAac = false): Promise<Muxed> {
   const signal = AbortSignal.timeout(MUX_TIMEOUT_MS);
   const source = new FileSource(file);
-  const presentation = await openMedia(source, { fileName: file, signal });
+  const { processes, clock } = await loadPorts();
+  const sound = { transcode: { mp3: true, ac3: true }, audioEncoder: new FfmpegEncoder(processes, clock) };
+  const presentation = await openMedia(source, { fileName: file, signal, ...(asAac ? sound : {}) });
   const parts: Uint8Array[] = [];
   for await (const chunk of presentation.ts.read(0, null, source, signal)) parts.push(chunk);
   return { presentation, ts: concatBytes(parts) };

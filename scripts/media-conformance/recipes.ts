@@ -14,6 +14,8 @@ export interface Recipe {
   readonly edit?: (file: Uint8Array) => Uint8Array;
   /** File in that folder with what the output should hold; default: `name` itself, as ffmpeg reads it. */
   readonly reference?: string;
+  /** Its sound is asked for as AAC. Default false. */
+  readonly asAac?: boolean;
   /** Kinds of deviation that the format forces, each with its reason. */
   readonly forced?: Readonly<Record<string, string>>;
 }

@@ -20,6 +20,7 @@ import { MATRIX_RECIPES } from "./matrix.ts";
 import { mux } from "./mux.ts";
 import { type Recipe, SINGLE_RECIPES } from "./recipes.ts";
 import { TOOL_RECIPES } from "./tool-recipes.ts";
+import { STREAM_RECIPES } from "./stream-recipes.ts";
 import { SwarmPlayer } from "./swarm-player.ts";
 
 /** All files of the suite. */
@@ -28,6 +29,7 @@ export const RECIPES: readonly Recipe[] = [
   ...FRAGMENT_RECIPES,
   ...TOOL_RECIPES,
   ...CAMERA_RECIPES,
+  ...STREAM_RECIPES,
   ...MATRIX_RECIPES,
 ];
 
@@ -36,8 +38,9 @@ export async function check(recipe: Recipe, folder: string, player: SwarmPlayer)
   const file = await make(recipe, folder);
   const sourceBytes = statSync(file).size;
   const reference = recipe.reference === undefined ? file : path.join(path.dirname(file), recipe.reference);
-  const [played, muxed] = await Promise.all([player.play(file), mux(file)]);
-  return compare({ file: reference, sourceBytes, played, muxed, scratch: `${file}.ts` });
+  const asAac = recipe.asAac ?? false;
+  const [played, muxed] = await Promise.all([player.play(file, asAac), mux(file, asAac)]);
+  return compare({ file: reference, sourceBytes, played, muxed, asAac, scratch: `${file}.ts` });
 }
 
 /** Deviations that the format of `recipe` does not force. */

@@ -14,6 +14,9 @@ const MAX_RANGE_BYTES = 200_000;
 /** Playing one file takes no longer, ms. */
 const PLAY_TIMEOUT_MS = 60_000;
 
+/** Parameters that ask for AAC in place of all other sound. */
+const AS_AAC = { transcode_audio: "1", transcode_mp3: "1", transcode_ac3: "1" };
+
 /** What a file became. */
 export interface Played {
   /** The MPEG TS. */
@@ -98,8 +101,11 @@ export class SwarmPlayer {
     return new SwarmPlayer(folder, seeder, player);
   }
 
-  /** Plays `file` in all three ways, in an order that follows from its name. Rejects where the engine refuses it. */
-  async play(file: string): Promise<Played> {
+  /**
+   * Plays `file` in all three ways, in an order that follows from its name; `asAac`: with its sound as AAC. Rejects where the
+   * engine refuses it.
+   */
+  async play(file: string, asAac = false): Promise<Played> {
     const signal = AbortSignal.timeout(PLAY_TIMEOUT_MS);
     const bytes = new Uint8Array(readFileSync(file));
     const { metainfo } = await createTransportFile({
@@ -117,19 +123,20 @@ export class SwarmPlayer {
       await lease.swarm.completed(signal);
       const magnet = `magnet:?xt=urn:btih:${metainfo.infohashHex}&x.pe=${this.#seeder.peer}`;
       const random = numbers(path.basename(file));
+      const query = { magnet, format: "json", _idx: "0", ...(asAac ? AS_AAC : {}) };
       const played: { ts?: Uint8Array; hls?: Awaited<ReturnType<typeof playHls>> } = {};
       let ranges: Awaited<ReturnType<typeof playRanges>> = [];
       const ways = [
         () =>
-          this.#session("getstream", magnet, signal, async (url) => {
+          this.#session("getstream", query, signal, async (url) => {
             played.ts = (await bytesOf(url, signal)).bytes;
           }),
         () =>
-          this.#session("manifest.m3u8", magnet, signal, async (url) => {
+          this.#session("manifest.m3u8", query, signal, async (url) => {
             played.hls = await playHls(url, signal, random);
           }),
         () =>
-          this.#session("getstream", magnet, signal, async (url) => {
+          this.#session("getstream", query, signal, async (url) => {
             ranges = await playRanges(url, signal, random);
           }),
       ];
@@ -144,10 +151,14 @@ export class SwarmPlayer {
     }
   }
 
-  /** Starts a session on `magnet`, hands its address to `play`, and stops it. */
-  async #session(output: string, magnet: string, signal: AbortSignal, play: (url: string) => Promise<void>) {
-    const query = new URLSearchParams({ magnet, format: "json", _idx: "0" });
-    const answer = await fetch(`${this.#player.url}/engine/${output}?${query}`, { signal });
+  /** Starts a session by `query`, hands its address to `play`, and stops it. */
+  async #session(
+    output: string,
+    query: Record<string, string>,
+    signal: AbortSignal,
+    play: (url: string) => Promise<void>,
+  ) {
+    const answer = await fetch(`${this.#player.url}/engine/${output}?${new URLSearchParams(query)}`, { signal });
     const { response, error } = await answer.json() as { response: Session | null; error: string | null };
     if (response === null) throw new Error(`${answer.status}: ${error}`);
     try {
