@@ -35,6 +35,7 @@ export async function runSeed(config: Config, ports: Ports, stopped: Promise<voi
     peerHost: config.peerHost,
     peerPort: config.peerPort,
     uploadLimitBytesPerSecond: config.uploadLimitBytesPerSecond,
+    utp: config.utp,
   });
   const lease = swarms.acquire({ metainfo });
   const address = swarms.peerAddress!;
