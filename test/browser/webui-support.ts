@@ -1,9 +1,10 @@
 /** Shared by the tests of the web page: a long film, screenshots, and axe. */
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { mkdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { createHash, randomUUID } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, readFile, rename } from "node:fs/promises";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Page } from "playwright-core";
 
@@ -18,14 +19,15 @@ const HUES = "c0=0x0b1f2a:c1=0x12697a:c2=0x6cc6d3:c3=0xf0a860:c4=0xa34d00";
 /** Drawn small and enlarged: that takes a third of the time. */
 const DRAWN = "240x136";
 
-/** Makes a film of `seconds` in `directory`, about 100 KB per second, with sound in `languages`, and returns its bytes. */
+/** Films that were made once, by what ffmpeg was told: several files of tests show the same, and all do so twice. */
+const FILMS = new URL("../../node_modules/.cache/films/", import.meta.url);
+
+/** A film of `seconds`, about 100 KB per second, with sound in `languages`: its bytes. */
 export async function makeFilm(
-  directory: string,
   seconds: number,
   { languages = ["eng"], size = "960x540" }: { readonly languages?: readonly string[]; readonly size?: string } = {},
 ): Promise<Uint8Array> {
-  const path = join(directory, `film-${languages.join("-")}.mp4`);
-  await promisify(execFile)("ffmpeg", [
+  const args = [
     ...[
       "-v",
       "error",
@@ -44,8 +46,17 @@ export async function makeFilm(
     ],
     ...["-c:v", "libx264", "-preset", "ultrafast", "-g", "50", "-b:v", "800k", "-minrate", "800k", "-maxrate", "800k"],
     ...["-bufsize", "800k", "-x264-params", "nal-hrd=cbr", "-pix_fmt", "yuv420p", "-c:a", "aac", "-b:a", "64k"],
-    ...["-movflags", "+faststart", path],
-  ]);
+    ...["-movflags", "+faststart"],
+  ];
+  const name = createHash("sha256").update(args.join("\n")).digest("hex");
+  const path = fileURLToPath(new URL(`${name}.mp4`, FILMS));
+  if (!existsSync(path)) {
+    // Another test may make the same film meanwhile: only a whole one gets its name.
+    const partial = `${path}.${randomUUID()}.mp4`;
+    await mkdir(FILMS, { recursive: true });
+    await promisify(execFile)("ffmpeg", [...args, partial]);
+    await rename(partial, path);
+  }
   return new Uint8Array(await readFile(path));
 }
 

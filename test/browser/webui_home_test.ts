@@ -2,7 +2,7 @@
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Browser, Page } from "playwright-core";
-import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
+import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
 import { barriers, frames, makeFilm, misfits, shot } from "./webui-support.ts";
@@ -15,9 +15,7 @@ let browser: Browser;
 let page: Page;
 
 before(async () => {
-  const directory = await temporaryDirectory();
-  const bytes = await makeFilm(directory.path, 90, { size: "320x180" });
-  await directory.remove();
+  const bytes = await makeFilm(90, { size: "320x180" });
   film = await seedFiles([{ path: "Harbour at dusk.mp4", bytes }]);
   served = await serveEngine({ accessToken: TOKEN });
   browser = await launchChromium();

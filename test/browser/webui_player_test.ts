@@ -15,13 +15,11 @@ import { barriers, frames, makeFilm, shot } from "./webui-support.ts";
 /** Bytes per second of the seeder: somewhat faster than the film plays, so that it is never all here. */
 const SEED_RATE = 160_000;
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let seeder: SeededFiles;
 let browser: Browser;
 
 before(async () => {
-  directory = await temporaryDirectory();
-  const film = await makeFilm(directory.path, 120);
+  const film = await makeFilm(120);
   seeder = await seedFiles([{ path: "Harbour at dusk.mp4", bytes: film }], {
     pieceLengthBytes: 65_536,
     engine: { uploadLimitBytesPerSecond: SEED_RATE },
@@ -31,7 +29,6 @@ before(async () => {
 after(async () => {
   await browser?.close();
   await seeder?.close();
-  await directory?.remove();
 });
 
 /** An engine on a port that it gets back after a restart. */
@@ -197,7 +194,7 @@ test("the picture moves again when the network of the viewer was away", async ()
 
 test("subtitles beside the film are off, on and off again, the sound changes its language, and so does the file", async () => {
   const srt = (text: string) => new TextEncoder().encode(`1\n00:00:00,100 --> 00:00:59,000\n${text}\n`);
-  const film = await makeFilm(directory.path, 60, { languages: ["eng", "spa"], size: "320x180" });
+  const film = await makeFilm(60, { languages: ["eng", "spa"], size: "320x180" });
   const voyage = await seedFiles([
     { path: "Voyage 1.mp4", bytes: film },
     { path: "Voyage 1.en.srt", bytes: srt("Ahoy") },

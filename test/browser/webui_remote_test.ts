@@ -2,7 +2,7 @@
 import { after, before, test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import type { Browser, Page } from "playwright-core";
-import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
+import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
 import { barriers, makeFilm, shot } from "./webui-support.ts";
@@ -16,9 +16,7 @@ let page: Page;
 
 before(async () => {
   // Longer than all steps that the arrow keys make in it.
-  const directory = await temporaryDirectory();
-  const bytes = await makeFilm(directory.path, 90, { size: "320x180" });
-  await directory.remove();
+  const bytes = await makeFilm(90, { size: "320x180" });
   seeder = await seedFiles([1, 2].map((n) => ({ path: `Part ${n}.mp4`, bytes })), { name: "Season" });
   served = await serveEngine();
   browser = await launchChromium();

@@ -2,7 +2,7 @@
 import { after, before, test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import type { Browser, Page } from "playwright-core";
-import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
+import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
 import { barriers, frames, makeFilm, shot } from "./webui-support.ts";
@@ -15,9 +15,7 @@ const troubles: string[] = [];
 const starts: URL[] = [];
 
 before(async () => {
-  const directory = await temporaryDirectory();
-  const bytes = await makeFilm(directory.path, 90, { languages: ["eng", "spa"], size: "320x180" });
-  await directory.remove();
+  const bytes = await makeFilm(90, { languages: ["eng", "spa"], size: "320x180" });
   const srt = (text: string) => new TextEncoder().encode(`1\n00:00:00,100 --> 00:00:59,000\n${text}\n`);
   seeder = await seedFiles(
     [1, 2, 3].flatMap((n) => [
