@@ -28,7 +28,11 @@ export function innerTextsOf({ hls }: Pick<PlaybackSession, "hls">): readonly In
     const language = track.language === null ? null : languageOf(track.language);
     const notes = [...isForced ? ["forced"] : [], ...isForHearingImpaired ? ["SDH"] : []]
       .filter((note) => !track.name?.toLowerCase().includes(note.toLowerCase()));
-    const base = [language?.name ?? track.language ?? "?", ...track.name === undefined ? [] : [track.name], ...notes]
+    const base = [
+      language?.name ?? track.language ?? "Subtitles",
+      ...track.name === undefined ? [] : [track.name],
+      ...notes,
+    ]
       .join(", ");
     let name = base;
     for (let n = 2; names.has(name); n++) name = `${base} ${n}`;
