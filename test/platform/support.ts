@@ -6,6 +6,7 @@ import path from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { runtimeName } from "../../platform/detect.ts";
+import { DENO_HEAP_FLAGS } from "../../scripts/support/runtimes.ts";
 
 /** A wait of a test ends in failure after this, ms: on a busy machine a program begins a minute late. */
 const WAIT_MS = 100_000;
@@ -33,7 +34,7 @@ export interface Running {
 }
 
 /**
- * Starts `main.ts` of this runtime; it is ended after `waitMs` at the latest. `descriptors`: how many files and sockets it
+ * Starts `main.ts` of this runtime as its users do; it is ended after `waitMs` at the latest. `descriptors`: how many files and sockets it
  * may have open (not on Windows); default: as many as these tests. `module`: what is started instead of `main.ts`.
  */
 export function start(
@@ -45,7 +46,7 @@ export function start(
 ): Running {
   const name = runtimeName();
   const script = fileURLToPath(new URL(module, import.meta.url));
-  const before = name === "deno" ? ["run", "-A", "--no-check", "-q"] : [];
+  const before = name === "deno" ? ["run", "-A", "--no-check", "-q", DENO_HEAP_FLAGS] : [];
   const limited = descriptors === undefined ? [] : ["sh", "-c", `ulimit -n ${descriptors}; exec "$0" "$@"`];
   const [command, ...rest] = [...limited, process.execPath, ...before, script, ...args] as [string, ...string[]];
   const child = spawn(command, rest, {

@@ -135,7 +135,7 @@ interface Running {
   readonly uploadLimitBytesPerSecond: number;
   readonly input: AsyncIterator<LiveInputEvent>;
   readonly identity: Pick<Broadcast, "metainfo" | "transportFile" | "contentId">;
-  /** Read while the bitrate was measured: up to 36 MiB, let go as they are sent. */
+  /** Read while the bitrate was measured: up to 16 MiB, let go as they are sent. */
   readonly early: TimedEvent[];
 }
 
