@@ -229,3 +229,34 @@ test("watchListener() reports a listener that is not served, but not one that is
     end();
   }
 });
+
+test("watchListener() takes no listener for one that is not served when the process was held up", async () => {
+  let accepted = 0;
+  let dead = 0;
+  let tries = 0;
+  const server = net.createServer((socket) => {
+    accepted++;
+    socket.destroy();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as net.AddressInfo;
+  const counted = () => {
+    // The second time is that of the first check, which connects now. Nothing is accepted until this is over.
+    if (++tries === 2) queueMicrotask(() => holdUp(1200));
+    return accepted;
+  };
+  const end = watchListener({ host: "127.0.0.1", port }, counted, () => dead++);
+  try {
+    await until("a try", () => accepted > 0);
+    assertEquals(dead, 0);
+  } finally {
+    end();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+/** Keeps this thread busy for `ms`. */
+function holdUp(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
