@@ -16,6 +16,7 @@ const NAMES: readonly (readonly [RegExp, string])[] = [
   [/^mp2$/i, "MP2"],
   [/^(mp4a|aac)/i, "AAC"],
   [/^opus/i, "Opus"],
+  [/^flac/i, "FLAC"],
 ];
 
 /** Codecs of the engine's outputs, with the MIME type by which a browser is asked whether it decodes them. */
@@ -24,7 +25,12 @@ const TYPES: Readonly<Record<string, string>> = {
   hevc: 'video/mp4; codecs="hvc1.1.6.L93.90"',
   mpeg2video: 'video/mp4; codecs="mp4v.61"',
   mpeg1video: 'video/mp4; codecs="mp4v.6a"',
+  av1: 'video/mp4; codecs="av01.0.05M.08"',
+  vp9: 'video/mp4; codecs="vp09.00.31.08"',
+  vp8: 'video/mp4; codecs="vp08.00.31.08"',
   aac: 'audio/mp4; codecs="mp4a.40.2"',
+  opus: 'audio/mp4; codecs="opus"',
+  flac: 'audio/mp4; codecs="flac"',
   mp3: "audio/mpeg",
   ac3: 'audio/mp4; codecs="ac-3"',
   eac3: 'audio/mp4; codecs="ec-3"',

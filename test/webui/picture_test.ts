@@ -37,6 +37,10 @@ test("missingCodecs() names codecs that a browser lacks for picture and sound, a
     picture: "",
     sound: "",
   });
+  assertEquals(missingCodecs([track("video", "av1"), track("audio", "opus")], decodes), {
+    picture: "AV1",
+    sound: "Opus",
+  });
   assertEquals(missingCodecs([], decodes), { picture: "", sound: "" });
   assertEquals(missingCodecs([track("video", "other")], decodes), { picture: "", sound: "" });
 });
