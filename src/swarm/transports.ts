@@ -1,10 +1,17 @@
 /** The ways to a peer of a torrent: TCP, and uTP for those that TCP does not reach. */
 import { guarded } from "../bytes/guarded-clock.ts";
-import { abortError } from "../errors.ts";
+import { abortError, hasCode } from "../errors.ts";
 import type { Clock, SocketAddress, TcpConnection } from "../ports.ts";
 
 /** Head start of the first way, ms: as long as RFC 8305 waits between two attempts to connect. */
 const HEAD_START_MS = 250;
+
+/**
+ * How long a host that refused TCP may take to answer by uTP: so many times what the refusal took, and at least this, ms. Most
+ * of these have no peer any more, and a dial holds one of few places.
+ */
+const REFUSALS_LONG = 3;
+const LEAST_AFTER_REFUSAL_MS = 500;
 
 /** A way to a peer. */
 export type Transport = "tcp" | "utp";
@@ -60,6 +67,7 @@ export class Transports {
     let isSecondUnderWay = false;
     let failures = 0;
     let cancel = () => {};
+    const startedMs = this.#clock.monotonic();
     try {
       return await new Promise<Dialled>((resolve, reject) => {
         const attempt = (transport: Transport) => {
@@ -70,8 +78,9 @@ export class Transports {
             endings[transport === first ? second : first].abort();
             resolve(dialled);
           }, (error) => {
-            if (++failures === 2 || signal.aborted) reject(error);
-            else attemptSecond();
+            if (++failures === 2 || signal.aborted) return reject(error);
+            attemptSecond();
+            if (transport === "tcp" && hasCode(error, "connection_failed")) giveUpSoon();
           });
         };
         const attemptSecond = () => {
@@ -79,6 +88,12 @@ export class Transports {
           isSecondUnderWay = true;
           cancel();
           attempt(second);
+        };
+        const giveUpSoon = () => {
+          const tookMs = this.#clock.monotonic() - startedMs;
+          const leftMs = Math.max(LEAST_AFTER_REFUSAL_MS, REFUSALS_LONG * tookMs);
+          const late = this.#clock.setTimeout(() => endings.utp.abort(), leftMs);
+          cancel = () => late.cancel();
         };
         const timer = this.#clock.setTimeout(guarded(attemptSecond, reject), HEAD_START_MS);
         cancel = () => timer.cancel();

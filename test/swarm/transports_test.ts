@@ -13,6 +13,7 @@ class Way {
   readonly dials: number[] = [];
   aborted = 0;
   ended = 0;
+  endedMs = 0;
   answerMs: number | null;
   readonly #clock: FakeClock;
 
@@ -27,6 +28,7 @@ class Way {
     return new Promise((resolve, reject) => {
       signal.addEventListener("abort", () => {
         this.ended++;
+        this.endedMs = this.#clock.monotonic();
         reject(new MillraceError("aborted", "ended"));
       });
       const answerMs = this.answerMs;
@@ -99,6 +101,15 @@ test("Transports.connect() dials by uTP at once when TCP is refused, and rejects
   assert(error instanceof MillraceError);
   assertEquals(stage.dials(beganMs), { tcp: [0], utp: [10] });
   assertEquals([stage.entry.transport, stage.clock.pendingTimers], ["tcp", 0]);
+});
+
+test("Transports.connect() waits half a second for uTP at a host that refused TCP, longer where the refusal took long", async () => {
+  for (const [tcpMs, endMs] of [[-10, 510], [-200, 800]] as const) {
+    const stage = new Stage(tcpMs, null);
+    const beganMs = stage.clock.monotonic();
+    assert(await stage.dial() instanceof MillraceError);
+    assertEquals([stage.utp.endedMs - beganMs, stage.utp.ended, stage.clock.pendingTimers], [endMs, 1, 0]);
+  }
 });
 
 test("Transports.connect() ends both attempts when its signal fires", async () => {
