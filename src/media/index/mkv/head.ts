@@ -38,11 +38,15 @@ export interface MatroskaHead {
   readonly firstClusterAt: number;
   /** Source positions of the elements that SeekHead names. */
   readonly elementsAt: readonly number[];
+  /** Where another film begins in the same file; null if none follows. */
+  readonly endsAt: number | null;
   readonly warnings: readonly string[];
 }
 
 /** First read, bytes: heads of usual files fit, and a swarm fetches whole pieces anyway. */
 const HEAD_CHUNK_BYTES = 8192;
+/** The ID of an EBML header. */
+const EBML_ID_BYTES = 4;
 /** Largest Info, SeekHead or Tracks, bytes. Tracks of subtitled films with fonts in their codec data stay under 1 MiB. */
 const MAX_MASTER_BYTES = 2 * 1024 * 1024;
 /** Larger or smaller ones, bytes: a day of 2-second groups for 6 tracks; a SeekHead names ten elements. */
@@ -173,6 +177,13 @@ async function followSeeks(source: ByteSource, segmentStart: number, state: Stat
   }
 }
 
+/** Whether another Matroska file begins at `end`. */
+async function isFollowed(source: ByteSource, end: number, signal: AbortSignal): Promise<boolean> {
+  if (end + EBML_ID_BYTES > source.sizeBytes) return false;
+  const bytes = await source.read(end, EBML_ID_BYTES, { signal });
+  return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0) === ID.EBML;
+}
+
 /** Whether a file of `sizeBytes` can last this long. */
 export function isPlausible(durationNs: number, sizeBytes: number): boolean {
   return durationNs <= sizeBytes / LEAST_BYTES_PER_S * 1e9;
@@ -228,5 +239,17 @@ export async function readHead(source: ByteSource, signal: AbortSignal): Promise
   }
   if (Number.isFinite(segment.end) && segment.end > source.sizeBytes) warnings.push("the file is cut off at its end");
   const elementsAt = [...state.seeks.values()].map((position) => segment.start + position);
-  return { timestampScaleNs: scale, durationNs, tracks: state.tracks, cues, firstClusterAt, elementsAt, warnings };
+  const isJoined = await isFollowed(source, segment.end, signal);
+  if (isJoined) warnings.push("another film follows in the same file: it is left out");
+  const endsAt = isJoined ? segment.end : null;
+  return {
+    timestampScaleNs: scale,
+    durationNs,
+    tracks: state.tracks,
+    cues,
+    firstClusterAt,
+    elementsAt,
+    endsAt,
+    warnings,
+  };
 }

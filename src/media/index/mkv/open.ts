@@ -76,16 +76,18 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
   const tracks = await withVp9Config(source, asTold, decodable, options.signal);
   const head = { ...asTold, tracks };
   const main = mainTrack(tracks);
+  const mediaBytes = head.endsAt ?? source.sizeBytes;
   const warnings = [...head.warnings];
   let plan = planFromCues(
     head,
     tracks[main]!.track,
-    source.sizeBytes,
+    mediaBytes,
     (options.segmentTargetMs ?? DEFAULT_SEGMENT_TARGET_MS) * 1e6,
   );
   let durationNs = head.durationNs;
   if (plan === null) {
-    const estimate = await planByEstimate(source, head, tracks[main]!.track, options.signal);
+    const media: ByteSource = { sizeBytes: mediaBytes, read: (...range) => source.read(...range) };
+    const estimate = await planByEstimate(media, head, tracks[main]!.track, options.signal);
     plan = estimate.runs;
     durationNs = estimate.durationNs;
     warnings.push("the file has no index (Cues): its length in MPEG TS is unknown and seeking is approximate");
@@ -111,13 +113,14 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
     mainTrack: main,
     depths,
     shift90k,
+    endsAt: head.endsAt,
     grid: mainInfo.kind === "video" ? frameGrid(defaultDurationNs, cueTimes) : null,
   };
   return {
     container: "matroska",
     tracks: tracks.map(({ track }) => track),
     durationMs: durationNs / 1e6,
-    sourceBytes: source.sizeBytes,
+    sourceBytes: mediaBytes,
     warnings,
     zero90k: shift90k,
     timeline: {

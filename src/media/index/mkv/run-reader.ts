@@ -22,6 +22,8 @@ export interface RunFacts {
   readonly shift90k: number;
   /** The regular times of the main track's pictures; null: as the file says. */
   readonly grid: FrameGrid | null;
+  /** Where another film begins in the same file; null if none follows. */
+  readonly endsAt: number | null;
 }
 
 /** Most access units per batch: small ones in laces take far more memory as objects than in the file. */
@@ -138,8 +140,8 @@ const HEADERS_BYTES = 2 * MAX_HEADER_BYTES;
 const SEARCHED_BYTES = 64 * 1024;
 
 /** Says where the run ends before the block there, which may be large, has arrived. */
-function endOf(end: Anchor | null): Pick<WalkOptions, "stop" | "untilBytes"> {
-  if (end === null) return {};
+function endOf(end: Anchor | null, endsAt: number | null): Pick<WalkOptions, "stop" | "untilBytes"> {
+  if (end === null) return endsAt === null ? {} : { stop: (clusterAt) => clusterAt >= endsAt, untilBytes: endsAt };
   const { position, blockAt: target } = end;
   if (target === null) return { untilBytes: position + SEARCHED_BYTES };
   return {
@@ -161,7 +163,7 @@ export async function* readRun(
   signal: AbortSignal,
   lender?: ByteLender,
 ): AsyncGenerator<readonly RunSample[]> {
-  const walk = new ClusterWalk(source, start.position, signal, { ...endOf(end), lender });
+  const walk = new ClusterWalk(source, start.position, signal, { ...endOf(end, facts.endsAt), lender });
   try {
     if (!await walk.locate()) return;
     yield* collect(facts, walk, new Collector(facts, wanted, lender ?? null), start, end);
