@@ -63,6 +63,8 @@ const FILMS: readonly (readonly [name: string, encoding: readonly string[], muxi
   ]],
   ["mpeg2.mpg", [...MPEG2, "-c:a", "mp2"], ["-f", "vob"]],
   ["mpeg2-ac3.vob", [...MPEG2, "-c:a", "ac3"], ["-f", "vob"]],
+  // Its clock begins late, as in a part of a recording.
+  ["mpeg2-late.vob", [...MPEG2, "-c:a", "mp2"], ["-f", "vob", "-output_ts_offset", "3600"]],
   ["h264.asf", [...X264, "-bf", "0", "-c:a", "libmp3lame"], ["-f", "asf"]],
   ["silent.avi", [...XVID, "-an"]],
 ];

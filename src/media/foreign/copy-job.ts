@@ -50,7 +50,8 @@ export function copyJob({ demuxer, streams, fromS, soundFromS, limitBytes }: Cop
       ...(streams.some(({ made }) => made !== null) ? LOG_ARGUMENTS : []),
       // For containers without presentation times (AVI), make them from the decoding order.
       ...["-fflags", "+genpts", "-copyts"],
-      ...(fromS === null ? [] : ["-ss", fromS.toFixed(6)]),
+      // Without the first option ffmpeg counts from the beginning of the file.
+      ...(fromS === null ? [] : ["-seek_timestamp", "1", "-ss", fromS.toFixed(6)]),
       ...["-i", url, ...outputs],
       ...["-dn", "-sn", "-flags", "+bitexact", "-muxdelay", "0", "-muxpreload", "0", "-avoid_negative_ts", "disabled"],
       ...["-mpegts_copyts", "1", "-mpegts_start_pid", String(FIRST_PID), "-pes_payload_size", "0"],
