@@ -2,6 +2,7 @@
 import os from "node:os";
 import type { Config } from "../src/config.ts";
 import { createEngine, type Engine, type EngineOptions } from "../src/engine.ts";
+import { openClient } from "../src/database/open-client.ts";
 import { describeError, hasCode, MillraceError } from "../src/errors.ts";
 import type { HttpServer, Ports, SocketAddress } from "../src/ports.ts";
 import { chooseDirectories, type Directories, removeLeftovers, requirePrivate } from "./directories.ts";
@@ -26,6 +27,16 @@ export interface Serving {
   stop(): Promise<void>;
 }
 
+/** Says at the start what could not be kept later. Loads a library only where the runtime has none. */
+async function warnWithoutDatabase({ sqlite, log }: Ports): Promise<void> {
+  if (sqlite) return;
+  try {
+    (await openClient(null, { kind: "memory" })).close();
+  } catch (error) {
+    log.log("warn", (error as Error).message);
+  }
+}
+
 /** Starts engine and server. Rejects with a MillraceError whose message is one line for the user. */
 export async function startServing(config: Config, ports: Ports): Promise<Serving> {
   const directories = chooseDirectories(config);
@@ -33,7 +44,8 @@ export async function startServing(config: Config, ports: Ports): Promise<Servin
   if (config.cache === "disk") await requirePrivate(ports, directories.cacheDir, "cache-dir");
   const release = await lockDirectories(config, directories);
   await removeLeftovers(ports.files, directories.stateDir);
-  await copyLibrary(directories.stateDir, ports.log);
+  if (!ports.sqlite) await copyLibrary(directories.stateDir, ports.log);
+  if (!config.databaseUrl) await warnWithoutDatabase(ports);
   let engine: Engine | null = null;
   let server: HttpServer;
   try {

@@ -1,16 +1,16 @@
 /**
- * Builds `dist/millrace.mjs`, one file for Node 20 and later, Bun and Deno, and next to it `libsql.node`, the native
- * library of the database for this machine, which is loaded at the first use of settings or playlists. With
+ * Builds `dist/millrace.mjs`, one file for Node 20 and later, Bun and Deno, and next to it `libsql.node`, libSQL's native
+ * library for this machine. Runtimes that have no SQLite, as Node 20, load it at the first use of settings or playlists. With
  * `--binaries` also executables that contain their runtime: with Bun, and with Deno if its runtime file can be
  * downloaded.
  */
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { build, type Plugin, stop } from "esbuild";
-import { embedFiles, RELEASE, REQUIRE, REQUIRE_BANNER } from "./support/bundle.ts";
+import { embedFiles, RELEASE, REQUIRE_BANNER } from "./support/bundle.ts";
 import { ROOT } from "./support/files.ts";
 import { commandOf, DENO_HEAP_FLAGS, exit, run } from "./support/runtimes.ts";
 
@@ -79,22 +79,10 @@ async function bundle(): Promise<void> {
   report(BUNDLE);
 }
 
-/** Bun embeds the native library in the executable if it sees a plain `require` of it, which a bundle without banner has. */
-function bundleForBun(): string {
-  const loads = `__require("./${NATIVE}")`;
-  const text = readFileSync(BUNDLE, "utf8");
-  if (!text.includes(loads)) throw new Error(`${BUNDLE} now loads ${NATIVE} in another way`);
-  const file = path.join(DIST, "millrace-for-bun.mjs");
-  writeFileSync(file, text.replace(REQUIRE, "").replace(loads, loads.slice(2)));
-  return file;
-}
-
 function binaries(): boolean {
   const suffix = process.platform === "win32" ? ".exe" : "";
   const byBun = path.join(DIST, `millrace-bun${suffix}`);
-  const forBun = bundleForBun();
-  const ok = run(commandOf("bun"), ["build", "--compile", forBun, "--outfile", byBun], ROOT);
-  rmSync(forBun);
+  const ok = run(commandOf("bun"), ["build", "--compile", BUNDLE, "--outfile", byBun], ROOT);
   if (ok) report(byBun);
   const byDeno = path.join(DIST, `millrace-deno${suffix}`);
   const flags = ["compile", "-A", "--no-check", "-q", DENO_HEAP_FLAGS, "--output", byDeno, BUNDLE];

@@ -1,11 +1,12 @@
 /**
- * Smoke test of the built file: `test-built.ts [command…]` runs its demo with each command, and then updates it while it
- * plays with all of them. Default: node.
+ * Smoke test of the built file: `test-built.ts [command…]` runs its demo with each command, then the file without
+ * `libsql.node` beside it, and then updates it while it plays with all of them. Default: node.
  */
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import process from "node:process";
 import { ROOT } from "./support/files.ts";
+import { checkAlone } from "./support/alone-check.ts";
 import { exit } from "./support/runtimes.ts";
 import { checkUpdate } from "./support/update-check.ts";
 
@@ -22,6 +23,13 @@ for (const command of commands) {
   const good = status === 0 && /MPEG TS: .* good\nHLS: .* good/.test(stdout);
   console.log(`${command}: ${good ? "good" : `failed with ${status}\n${stdout}${stderr}`}`);
   ok &&= good;
+  try {
+    await checkAlone(command, BUNDLE);
+    console.log(`${command}, the file alone: good`);
+  } catch (error) {
+    console.log(`${command}, the file alone: ${(error as Error).message}`);
+    ok = false;
+  }
 }
 try {
   await checkUpdate(commands, path.dirname(BUNDLE));

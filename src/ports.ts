@@ -340,6 +340,27 @@ export interface Ports {
   readonly httpClient: HttpClientPort;
   readonly fetch: typeof fetch;
   readonly log: Logger;
+  /** SQLite as part of the runtime; null or absent: it has none. */
+  readonly sqlite?: SqlitePort | null;
+}
+
+/** What SQLite stores. */
+export type SqliteValue = null | string | number | bigint | Uint8Array;
+
+/** SQLite. Its refusals are errors with SQLite's name of the result as `code`, such as `SQLITE_BUSY`. */
+export interface SqlitePort {
+  /** Opens a file, which is created if need be, or `:memory:`. Throws when it cannot be opened. */
+  open(path: string): SqliteDatabase;
+}
+
+/** One connection. Every call is synchronous, and none waits for a lock. */
+export interface SqliteDatabase {
+  /** Runs one statement to its end. With results: `rows`. Without: `changes` and `insertId`. */
+  run(
+    sql: string,
+    args: readonly SqliteValue[],
+  ): { readonly rows: Record<string, unknown>[]; readonly changes: number; readonly insertId: bigint | null };
+  close(): void;
 }
 
 /** The digest of data that must not change until it resolves. Large inputs do not block other work. */

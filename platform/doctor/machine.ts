@@ -1,6 +1,7 @@
 /** Checks of this machine: directories and their room, ffmpeg, the database. */
 import { readFile, statfs } from "node:fs/promises";
 import type { Config } from "../../src/config.ts";
+import { openClient } from "../../src/database/open-client.ts";
 import { createStore, storeLocation } from "../../src/database/store.ts";
 import { hasCode, MillraceError } from "../../src/errors.ts";
 import type { Ports } from "../../src/ports.ts";
@@ -120,7 +121,7 @@ export async function checkDatagrams({ runtime }: Pick<Ports, "runtime">): Promi
 
 /** Whether playlists, accounts and settings can be read. Does not create a database. */
 export async function checkDatabase(
-  ports: Pick<Ports, "files" | "clock" | "log">,
+  ports: Pick<Ports, "files" | "clock" | "log" | "sqlite">,
   config: Pick<Config, "databaseUrl" | "databaseToken">,
   { stateDir }: Directories,
 ): Promise<Finding> {
@@ -129,6 +130,7 @@ export async function checkDatabase(
   const store = createStore(ports, location);
   try {
     if (location.kind === "file" && !await store.mayHoldData()) {
+      (await openClient(ports.sqlite ?? null, { kind: "memory" })).close();
       return ok("database", "none yet: it is made when it is first needed");
     }
     await store.read();
@@ -147,6 +149,7 @@ function databaseRemedy(kind: "file" | "server" | "memory", error?: unknown): st
   if (code === "corrupt") {
     return "start the engine: it sets the damaged file aside and begins a new one; or restore a backup";
   }
+  if (code === "unavailable" && kind === "file") return "until then streams play, and nothing is kept";
   if (code === "conflict") return "it was made by a newer release: use that release, or another --state-dir";
   return kind === "server"
     ? "check --database-url and --database-token, and that the server runs"

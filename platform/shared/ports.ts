@@ -15,6 +15,7 @@ import { network } from "./network.ts";
 import type { PlatformOptions } from "./options.ts";
 import { processes } from "./processes.ts";
 import { programs } from "./programs.ts";
+import { sqlite } from "./sqlite.ts";
 import { ed25519 } from "./signatures.ts";
 import { createUdpPort, type OpenFastReceiver } from "./udp.ts";
 
@@ -54,6 +55,7 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
     deviceTls,
     network,
     http: createHttpPort({ ...parts.http, failed }),
+    sqlite,
     httpClient,
     fetch: createFetch({ httpClient, network, clock }),
     log,

@@ -5,11 +5,9 @@ import { gzipSync } from "node:zlib";
 import type { BuildOptions, Plugin } from "esbuild";
 import { ROOT } from "./files.ts";
 
-/** CommonJS packages in a bundle call `require` for Node's own modules. */
-export const REQUIRE = "const require = __createRequire(import.meta.url);";
-
-/** Defines that `require`; must come before everything else. */
-export const REQUIRE_BANNER = `import { createRequire as __createRequire } from "node:module";\n${REQUIRE}`;
+/** Defines the `require` that CommonJS packages in a bundle call for Node's own modules; must come before everything else. */
+export const REQUIRE_BANNER = `import { createRequire as __createRequire } from "node:module";
+const require = __createRequire(import.meta.url);`;
 
 /**
  * Build options of the release. The runtime reads the text and keeps it: without blanks it is a third smaller, which

@@ -20,7 +20,10 @@ const END_MS = 10_000;
 
 const TOKEN = "0".repeat(64);
 /** No port that may be taken, and nothing beyond this machine. */
-const ALONE = ["--http-port", "0", "--peer-port", "0", "--peer-host", "127.0.0.1", "--no-port-mapping"];
+export const ALONE = [
+  ...["--http-port", "0", "--peer-port", "0", "--peer-host", "127.0.0.1"],
+  ...["--no-dht", "--no-lsd", "--no-port-mapping"],
+];
 
 /** Plays the demo's torrent as MPEG TS and HLS; throws unless both are good. */
 export async function playsDemo(form: Form): Promise<void> {
@@ -38,7 +41,7 @@ export async function serves(form: Form): Promise<void> {
   const [name, ...before] = form.command;
   const directory = mkdtempSync(path.join(os.tmpdir(), "millrace-smoke-"));
   const program = start(name, [
-    ...[...before, ...ALONE, "--no-dht", "--no-lsd", "--access-token", TOKEN],
+    ...[...before, ...ALONE, "--access-token", TOKEN],
     ...["--state-dir", path.join(directory, "state"), "--cache-dir", path.join(directory, "cache")],
   ], form);
   try {

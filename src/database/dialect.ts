@@ -1,11 +1,10 @@
 /**
- * kysely on a libSQL client. There is one connection, passed from one user to the next: calls on a local file are
+ * kysely on a `SqlClient`. There is one connection, passed from one user to the next: calls on a local file are
  * synchronous, so more connections would bring no speed, only `SQLITE_BUSY`. For the same reason we wait for other
  * processes here, with a timer, and never inside SQLite, where waiting would stop the whole engine.
  *
  * Inside a transaction use only the transaction: the outer database would wait for the connection that it holds.
  */
-import type { Client, InArgs, ResultSet, Transaction } from "@libsql/client";
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -19,6 +18,7 @@ import {
 } from "kysely";
 import type { Clock } from "../ports.ts";
 import { databaseError, isBusy } from "./errors.ts";
+import type { SqlClient, SqlTransaction } from "./sql-client.ts";
 import { storable } from "./storable.ts";
 
 /** How long another process's write may take before the caller gets `too_busy`. */
@@ -41,25 +41,25 @@ const CONNECTION_PRAGMAS: readonly string[] = [
  * The dialect over `client`, which it closes at the end. `pragmas` are run before the first statement; default: those for
  * a sound database.
  */
-export function libsqlDialect(client: Client, clock: Clock, pragmas = CONNECTION_PRAGMAS): Dialect {
+export function storeDialect(client: SqlClient, clock: Clock, pragmas = CONNECTION_PRAGMAS): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new LibsqlDriver(client, clock, pragmas),
+    createDriver: () => new StoreDriver(client, clock, pragmas),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
 }
 
-class LibsqlDriver implements Driver {
-  readonly #client: Client;
-  readonly #connection: LibsqlConnection;
+class StoreDriver implements Driver {
+  readonly #client: SqlClient;
+  readonly #connection: StoreConnection;
   /** Resolves when the last user in the queue is done. */
   #last: Promise<void> = Promise.resolve();
   #done: () => void = () => {};
 
-  constructor(client: Client, clock: Clock, pragmas: readonly string[]) {
+  constructor(client: SqlClient, clock: Clock, pragmas: readonly string[]) {
     this.#client = client;
-    this.#connection = new LibsqlConnection(client, clock, pragmas);
+    this.#connection = new StoreConnection(client, clock, pragmas);
   }
 
   init(): Promise<void> {
@@ -98,16 +98,16 @@ class LibsqlDriver implements Driver {
   }
 }
 
-class LibsqlConnection implements DatabaseConnection {
-  readonly #client: Client;
+class StoreConnection implements DatabaseConnection {
+  readonly #client: SqlClient;
   readonly #clock: Clock;
   readonly #pragmas: readonly string[];
-  #transaction: Transaction | null = null;
+  #transaction: SqlTransaction | null = null;
   #isSetUp = false;
   /** Whether a statement of the transaction was refused because another process holds the database. */
   #wasRefused = false;
 
-  constructor(client: Client, clock: Clock, pragmas: readonly string[]) {
+  constructor(client: SqlClient, clock: Clock, pragmas: readonly string[]) {
     this.#client = client;
     this.#clock = clock;
     this.#pragmas = pragmas;
@@ -132,16 +132,16 @@ class LibsqlConnection implements DatabaseConnection {
   }
 
   async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
-    const statement = { sql, args: parameters.map(storable) as InArgs };
+    const statement = { sql, args: parameters.map(storable) };
     const transaction = this.#transaction;
     const client = this.#client;
     const result = await this.#patiently(() =>
       transaction === null ? client.execute(statement) : transaction.execute(statement)
     );
     return {
-      rows: toObjects(result) as Row[],
-      numAffectedRows: BigInt(result.rowsAffected),
-      ...(result.lastInsertRowid === undefined ? {} : { insertId: result.lastInsertRowid }),
+      rows: result.rows as Row[],
+      numAffectedRows: BigInt(result.changes),
+      ...(result.insertId === null ? {} : { insertId: result.insertId }),
     };
   }
 
@@ -181,18 +181,9 @@ class LibsqlConnection implements DatabaseConnection {
 
   async #setUp(): Promise<void> {
     if (this.#isSetUp) return;
-    if (this.#client.protocol === "file") {
-      for (const pragma of this.#pragmas) await this.#client.execute(pragma);
+    if (this.#client.isLocal) {
+      for (const sql of this.#pragmas) await this.#client.execute({ sql, args: [] });
     }
     this.#isSetUp = true;
   }
-}
-
-/** Converts rows, which the client returns as arrays with named fields; kysely expects plain objects. */
-function toObjects(result: ResultSet): Record<string, unknown>[] {
-  return result.rows.map((row) => {
-    const object: Record<string, unknown> = {};
-    result.columns.forEach((column, i) => object[column] = row[i]);
-    return object;
-  });
 }

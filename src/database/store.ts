@@ -1,12 +1,11 @@
-/** The engine's database: opened at the first use, so that an engine that needs none needs no native library either. */
-import type { Client } from "@libsql/client";
+/** The engine's database: opened at the first use, so that an engine that needs none loads no library for it either. */
 import { Kysely, sql } from "kysely";
 import { hasCode, MillraceError } from "../errors.ts";
 import { setAside } from "../bytes/set-aside.ts";
-import type { Clock, FilePort, Logger } from "../ports.ts";
-import { libsqlDialect } from "./dialect.ts";
-import { databaseError } from "./errors.ts";
+import type { Clock, FilePort, Logger, SqlitePort } from "../ports.ts";
+import { storeDialect } from "./dialect.ts";
 import { currentVersion, migrate, requireUsable } from "./migrations.ts";
+import { openClient } from "./open-client.ts";
 import { Readers, type Snapshot } from "./readers.ts";
 import { salvage, SALVAGE_PRAGMAS, type Salvaged } from "./salvage.ts";
 import type { Schema } from "./schema.ts";
@@ -35,7 +34,7 @@ export function storeLocation(options: {
 export interface Store {
   /**
    * The database, ready for queries. Rejects with `corrupt`, `conflict` (made by a newer release), `config` (another
-   * program's), `unavailable` (the native library is missing) or `connection_failed`; the next use tries again.
+   * program's), `unavailable` (this machine has no SQLite) or `connection_failed`; the next use tries again.
    */
   open(): Promise<Kysely<Schema>>;
   /** As `open`, for short read-only statements: with a file they do not wait for writers. */
@@ -60,6 +59,8 @@ export interface StorePorts {
   readonly files: FilePort;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Absent or null: files are opened with libSQL's native library. */
+  readonly sqlite?: SqlitePort | null;
 }
 
 /** Settings of `createStore`. */
@@ -209,18 +210,8 @@ async function connection(
   location: StoreLocation,
   pragmas?: readonly string[],
 ): Promise<Kysely<Schema>> {
-  return new Kysely<Schema>({ dialect: libsqlDialect(await newClient(location), ports.clock, pragmas) });
-}
-
-async function newClient(location: StoreLocation): Promise<Client> {
-  const { createClient } = await import("@libsql/client").catch((cause) => {
-    throw new MillraceError("unavailable", "the native library of libSQL cannot be loaded", { cause });
-  });
-  try {
-    return createClient({ ...clientConfig(location), concurrency: 1, timeout: 0 });
-  } catch (error) {
-    throw databaseError(error);
-  }
+  const client = await openClient(ports.sqlite ?? null, location);
+  return new Kysely<Schema>({ dialect: storeDialect(client, ports.clock, pragmas) });
 }
 
 async function connect(ports: StorePorts, location: StoreLocation): Promise<Kysely<Schema>> {
@@ -239,17 +230,6 @@ async function connect(ports: StorePorts, location: StoreLocation): Promise<Kyse
   }
 }
 
-function clientConfig(location: StoreLocation): { url: string; authToken?: string } {
-  switch (location.kind) {
-    case "memory":
-      return { url: ":memory:" };
-    case "file":
-      return { url: `file:${location.path.split("/").map(encodeURIComponent).join("/")}` };
-    case "server":
-      return { url: location.url, ...(location.token === null ? {} : { authToken: location.token }) };
-  }
-}
-
 async function prepareFile(files: FilePort, path: string): Promise<void> {
   await files.makeDirectory(path.slice(0, path.lastIndexOf("/")) || "/");
   const found = await files.info(path).catch(() => null);
@@ -260,8 +240,8 @@ async function prepareFile(files: FilePort, path: string): Promise<void> {
 
 /** Only reads, so that a damaged or foreign database stays unchanged. */
 async function requireSound(db: Kysely<Schema>): Promise<void> {
-  // Not its words: they hold names out of the damaged file.
-  const { rows } = await sql<{ isSound: number }>`SELECT quick_check = 'ok' AS "isSound" FROM pragma_quick_check(1)`
-    .execute(db);
-  if (rows[0]?.isSound !== 1) throw new MillraceError("corrupt", "the database is damaged");
+  // As a function of SQL it takes a number for the name of a table in newer releases of SQLite.
+  const { rows } = await sql<{ quick_check: string }>`PRAGMA quick_check(1)`.execute(db);
+  // Its words are not passed on: they hold names out of the damaged file.
+  if (rows[0]?.quick_check !== "ok") throw new MillraceError("corrupt", "the database is damaged");
 }

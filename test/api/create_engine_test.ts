@@ -2,13 +2,13 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { createClient } from "@libsql/client";
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine } from "../../src/engine.ts";
 import { MillraceError } from "../../src/errors.ts";
 import type { Ports, SocketAddress } from "../../src/ports.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 import { TOKEN, withEngine } from "./support.ts";
+import { openDatabase } from "../support/database.ts";
 
 test("createEngine() releases the database, the sockets and the disk cache when it fails", async () => {
   const { path, remove } = await temporaryDirectory();
@@ -19,7 +19,7 @@ test("createEngine() releases the database, the sockets and the disk cache when 
       assertEquals((await call("set_allow_intranet_access", { token: TOKEN, value: "0" })).result, "ok");
     }, options);
     // A write that stays in the write-ahead log: the engine's close moves it into the database, its start does not.
-    const other = createClient({ url: `file:${join(path, "millrace.db")}`, timeout: 0 });
+    const other = await openDatabase(join(path, "millrace.db"));
     await other.execute("UPDATE settings SET value = 'true'");
     const logBytes = async () => (await stat(join(path, "millrace.db-wal"))).size;
     assert(await logBytes() > 0);

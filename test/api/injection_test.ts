@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { METHODS } from "../../src/http/api/registry.ts";
-import { createClient } from "@libsql/client";
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine } from "../../src/engine.ts";
 import { createLogger } from "../../platform/shared/logger.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 import { TOKEN } from "./support.ts";
+import { openDatabase } from "../support/database.ts";
 
 const ID = "0123456789abcdef0123456789abcdef01234567";
 const MARK = "injected";
@@ -142,8 +142,8 @@ function assertHarmless({ response, text }: Called, where: string): void {
 }
 
 async function tablesOf(stateDir: string) {
-  const client = createClient({ url: `file:${join(stateDir, "millrace.db")}` });
-  const all = async (sql: string) => (await client.execute(sql)).rows.map((row) => String(Object.values(row)[0]));
+  const client = await openDatabase(join(stateDir, "millrace.db"));
+  const all = async (sql: string) => (await client.execute(sql)).map((row) => String(Object.values(row)[0]));
   try {
     return {
       schema: await all("SELECT sql FROM sqlite_master ORDER BY name"),

@@ -1,7 +1,6 @@
 /** What get_status and get_network_connection_status mean, over HTTP. */
 import { join } from "node:path";
 import { test } from "node:test";
-import { createClient } from "@libsql/client";
 import { assertEquals } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { DhtNode } from "../../src/discovery/dht-node.ts";
@@ -12,6 +11,7 @@ import { startHttpTracker } from "../discovery/support/http-tracker.ts";
 import { serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 import { TOKEN } from "./support.ts";
+import { openDatabase } from "../support/database.ts";
 
 const ID = "0123456789abcdef0123456789abcdef01234567";
 
@@ -95,7 +95,7 @@ test("get_status: playlist_loaded is true only while the playlist can be read", 
   try {
     await withServed({ stateDir: path }, async (ask) => {
       // Nothing has been stored yet; the file comes with the first use, which is this one.
-      const other = createClient({ url: `file:${encodeURI(join(path, "millrace.db"))}` });
+      const other = await openDatabase(join(path, "millrace.db"));
       await other.execute("CREATE TABLE letters (text)");
       assertEquals((await ask("get_status"))["playlist_loaded"], false);
       // It belongs to another program, which thinks better of it.

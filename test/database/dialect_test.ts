@@ -1,10 +1,12 @@
-/** After a refused statement libSQL's client acknowledges writes that it never commits; the dialect must not. */
+/** After a refused statement libSQL's client acknowledges writes that it never commits; the dialect must not, with either library. */
 import { join } from "node:path";
 import { test } from "node:test";
 import { assertEquals, assertRejects } from "@std/assert";
-import { type Client, createClient } from "@libsql/client";
+import { createClient } from "@libsql/client";
 import { Kysely, sql } from "kysely";
-import { libsqlDialect } from "../../src/database/dialect.ts";
+import { loadPorts } from "../../platform/detect.ts";
+import { storeDialect } from "../../src/database/dialect.ts";
+import { libsqlClient, type SqlClient, sqliteClient } from "../../src/database/sql-client.ts";
 import { type ErrorCode, MillraceError } from "../../src/errors.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -92,15 +94,24 @@ const CASES: readonly Case[] = [
   },
 ];
 
-for (const { name, code, journal = "WAL", other = [], before = [], refused, keepsLock = false } of CASES) {
-  test(`libsqlDialect() commits what it acknowledges after ${name} was refused`, async () => {
+const { sqlite } = await loadPorts();
+/** The libraries that files are opened with. */
+const LIBRARIES: readonly (readonly [string, (path: string) => SqlClient])[] = [
+  ["libSQL", (path) => libsqlClient(createClient({ url: `file:${path}`, concurrency: 1, timeout: 0 }))],
+  ["the runtime's SQLite", (path) => sqliteClient(() => sqlite!.open(path))],
+];
+const rowsOf = async (client: SqlClient, sql: string) => (await client.execute({ sql, args: [] })).rows;
+
+for (
+  const { name, code, journal = "WAL", other = [], before = [], refused, keepsLock = false, library, open } of LIBRARIES
+    .flatMap(([library, open]) => CASES.map((one) => ({ ...one, library, open })))
+) {
+  test(`storeDialect() commits what it acknowledges after ${library} refused ${name}`, async () => {
     const directory = await temporaryDirectory();
-    const url = `file:${join(directory.path, "test.db")}`;
+    const path = join(directory.path, "test.db");
     const clock = new FakeClock();
-    const elsewhere = createClient({ url, concurrency: 1, timeout: 0 });
-    const db = new Kysely<Tables>({
-      dialect: libsqlDialect(createClient({ url, concurrency: 1, timeout: 0 }), clock),
-    });
+    const elsewhere = open(path);
+    const db = new Kysely<Tables>({ dialect: storeDialect(open(path), clock) });
     try {
       for (
         const statement of [
@@ -108,7 +119,7 @@ for (const { name, code, journal = "WAL", other = [], before = [], refused, keep
           "CREATE TABLE t (a INTEGER PRIMARY KEY, b CHECK (b <> 'bad'))",
         ]
       ) {
-        await elsewhere.execute(statement);
+        await rowsOf(elsewhere, statement);
       }
       await insert(db, 0);
       for (const statement of before) await sql.raw(statement).execute(db);
@@ -120,10 +131,10 @@ for (const { name, code, journal = "WAL", other = [], before = [], refused, keep
       });
       await insert(db, 100);
       await db.transaction().execute((trx) => insert(trx, 101));
-      const { rows } = await elsewhere.execute("SELECT a FROM t WHERE a >= 100 ORDER BY a");
+      const rows = await rowsOf(elsewhere, "SELECT a FROM t WHERE a >= 100 ORDER BY a");
       assertEquals(rows.map((row) => row["a"]), [100, 101], "another process sees what was acknowledged");
       // The refused statement holds no lock that would keep it out.
-      if (!keepsLock) await elsewhere.execute("INSERT INTO t VALUES (95, 'other')");
+      if (!keepsLock) await rowsOf(elsewhere, "INSERT INTO t VALUES (95, 'other')");
     } finally {
       await db.destroy();
       elsewhere.close();
@@ -133,10 +144,10 @@ for (const { name, code, journal = "WAL", other = [], before = [], refused, keep
 }
 
 /** Runs `body` while another process is in the middle of these statements, which it then takes back. */
-async function holding(elsewhere: Client, statements: readonly string[], body: () => Promise<void>): Promise<void> {
+async function holding(elsewhere: SqlClient, statements: readonly string[], body: () => Promise<void>): Promise<void> {
   if (statements.length === 0) return await body();
-  const transaction = await elsewhere.transaction(statements[0] === "BEGIN" ? "deferred" : "write");
-  for (const statement of statements.slice(1)) await transaction.execute(statement);
+  const transaction = await elsewhere.transaction(statements[0] === "BEGIN" ? "read" : "write");
+  for (const statement of statements.slice(1)) await transaction.execute({ sql: statement, args: [] });
   await body();
   await transaction.rollback();
 }

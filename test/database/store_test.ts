@@ -6,13 +6,15 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { createClient } from "@libsql/client";
 import { Kysely, sql } from "kysely";
 import { loadPorts } from "../../platform/detect.ts";
-import { libsqlDialect } from "../../src/database/dialect.ts";
+import { storeDialect } from "../../src/database/dialect.ts";
+import { libsqlClient } from "../../src/database/sql-client.ts";
 import { currentVersion, migrate, MIGRATIONS } from "../../src/database/migrations.ts";
 import type { Schema } from "../../src/database/schema.ts";
 import { createStore, type Store } from "../../src/database/store.ts";
 import { type ErrorCode, MillraceError } from "../../src/errors.ts";
 import type { Clock } from "../../src/ports.ts";
 import { temporaryDirectory } from "../support/engine.ts";
+import { openDatabase } from "../support/database.ts";
 
 /** Keeps the process alive: the engine's timers do not, and nothing else runs here. */
 const clock: Clock = {
@@ -147,7 +149,7 @@ test("a damaged, foreign or newer database is refused and left unchanged", async
 });
 
 async function edit(path: string, statement: string): Promise<void> {
-  const client = createClient({ url: `file:${encodeURI(path)}` });
+  const client = await openDatabase(path);
   await client.execute(statement);
   await client.execute("PRAGMA wal_checkpoint(TRUNCATE)");
   client.close();
@@ -155,7 +157,9 @@ async function edit(path: string, statement: string): Promise<void> {
 
 test("migrate() upgrades every earlier version to the newest and keeps the data", async () => {
   for (let from = 0; from <= MIGRATIONS.length; from++) {
-    const db = new Kysely<Schema>({ dialect: libsqlDialect(createClient({ url: ":memory:" }), ports.clock) });
+    const db = new Kysely<Schema>({
+      dialect: storeDialect(libsqlClient(createClient({ url: ":memory:" })), ports.clock),
+    });
     await migrate(db, from);
     if (from > 0) await db.insertInto("settings").values({ key: "kept", value: "1" }).execute();
     await Promise.all([migrate(db), migrate(db)]);
@@ -169,7 +173,9 @@ test("migrate() upgrades every earlier version to the newest and keeps the data"
 test("migrate() recomputes the names of earlier versions' items and makes them searchable", async () => {
   // Version 3 recomputes the names; items added by it already have the new ones.
   for (let from = 2; from < 3; from++) {
-    const db = new Kysely<Schema>({ dialect: libsqlDialect(createClient({ url: ":memory:" }), ports.clock) });
+    const db = new Kysely<Schema>({
+      dialect: storeDialect(libsqlClient(createClient({ url: ":memory:" })), ports.clock),
+    });
     await migrate(db, from);
     for (let i = 1; i <= 1201; i++) {
       await sql`INSERT INTO playlist_items (owner, title, description, poster, subcategory, tags, tvg_id, tvg_name, tvg_logo,
@@ -195,7 +201,9 @@ test("migrate() recomputes the names of earlier versions' items and makes them s
 });
 
 test("a migration that fails changes nothing", async () => {
-  const db = new Kysely<Schema>({ dialect: libsqlDialect(createClient({ url: ":memory:" }), ports.clock) });
+  const db = new Kysely<Schema>({
+    dialect: storeDialect(libsqlClient(createClient({ url: ":memory:" })), ports.clock),
+  });
   await sql`CREATE TABLE schema_version (version INTEGER NOT NULL)`.execute(db);
   await db.insertInto("schema_version").values({ version: 0 }).execute();
   await sql`CREATE TABLE settings (key TEXT)`.execute(db);

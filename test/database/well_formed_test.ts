@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { createClient } from "@libsql/client";
 import { Kysely, sql } from "kysely";
-import { libsqlDialect } from "../../src/database/dialect.ts";
+import { storeDialect } from "../../src/database/dialect.ts";
+import { libsqlClient } from "../../src/database/sql-client.ts";
 import { migrate, WELL_FORMED } from "../../src/database/migrations.ts";
 import type { Schema } from "../../src/database/schema.ts";
 import { wellFormed } from "../../src/database/well-formed.ts";
@@ -23,7 +24,9 @@ test("wellFormed() puts one U+FFFD in place of each half of a letter, and leaves
 
 test("migrate() mends the texts that earlier versions kept, page by page, before a step reads them", async () => {
   for (const from of [2, 4, WELL_FORMED - 1]) {
-    const db = new Kysely<Schema>({ dialect: libsqlDialect(createClient({ url: ":memory:" }), new FakeClock()) });
+    const db = new Kysely<Schema>({
+      dialect: storeDialect(libsqlClient(createClient({ url: ":memory:" })), new FakeClock()),
+    });
     await migrate(db, from);
     // Not as a parameter: the dialect mends those.
     await sql`WITH RECURSIVE n(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM n WHERE id < 601)
