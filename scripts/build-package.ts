@@ -15,6 +15,7 @@ import { VERSION } from "../src/version.ts";
 import { embedFiles, RELEASE } from "./support/bundle.ts";
 import { ROOT } from "./support/files.ts";
 import { licencesOf } from "./support/licences.ts";
+import { manPage } from "./support/manual.ts";
 
 /** `--into DIR`: another place for the folder. */
 const { values: { into } } = parseArgs({ options: { into: { type: "string" } } });
@@ -108,6 +109,7 @@ function manifest(): string {
       type: "module",
       engines: { node: ">=20", bun: ours.engines.bun, deno: ">=2.9" },
       bin: { millrace: COMMAND },
+      man: "./millrace.1",
       main: "./mod.js",
       types: "./mod.d.ts",
       exports: {
@@ -128,6 +130,7 @@ rmSync(DIST, { recursive: true, force: true });
 mkdirSync(DIST, { recursive: true });
 writeFileSync(path.join(DIST, "package.json"), manifest());
 writeFileSync(path.join(DIST, "THIRD-PARTY.txt"), licencesOf(await bundleScripts()));
+writeFileSync(path.join(DIST, "millrace.1"), manPage());
 copyFileSync(path.join(ROOT, "LICENSE"), path.join(DIST, "LICENSE"));
 copyFileSync(path.join(ROOT, "scripts/package/README.md"), path.join(DIST, "README.md"));
 await bundleTypes();

@@ -1,10 +1,11 @@
 /**
  * Builds `dist/millrace.mjs`, one file for Node 20 and later, Bun and Deno, and next to it `libsql.node`, libSQL's native
- * library for this machine. Runtimes that have no SQLite, as Node 20, load it at the first use of settings or playlists. With
- * `--binaries` also executables that contain their runtime: with Bun, and with Deno if its runtime file can be
- * downloaded.
+ * library for this machine. Runtimes that have no SQLite, as Node 20, load it at the first use of settings or playlists. Beside
+ * it the licences of all that is bundled, the source map, and in `share` the manual page and the completions of shells.
+ * Two builds of the same sources are the same. With `--binaries` also executables that contain their runtime: with Bun,
+ * and with Deno if its runtime file can be downloaded.
  */
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, renameSync, statSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import process from "node:process";
@@ -12,6 +13,8 @@ import { parseArgs } from "node:util";
 import { build, type Plugin, stop } from "esbuild";
 import { embedFiles, RELEASE, REQUIRE_BANNER } from "./support/bundle.ts";
 import { ROOT } from "./support/files.ts";
+import { licencesOf } from "./support/licences.ts";
+import { manualFiles } from "./support/manual.ts";
 import { commandOf, DENO_HEAP_FLAGS, exit, run } from "./support/runtimes.ts";
 
 /** `--into DIR`: another place for the files. */
@@ -64,8 +67,11 @@ function partial(file: string): string {
 
 async function bundle(): Promise<void> {
   mkdirSync(DIST, { recursive: true });
-  await build({
+  const { metafile } = await build({
     ...RELEASE,
+    absWorkingDir: ROOT,
+    metafile: true,
+    sourcemap: "external",
     entryPoints: [path.join(ROOT, "platform/any/main.ts")],
     outfile: partial(BUNDLE),
     legalComments: "eof",
@@ -77,6 +83,21 @@ async function bundle(): Promise<void> {
   report(copyNative());
   renameSync(partial(BUNDLE), BUNDLE);
   report(BUNDLE);
+  const map = `${partial(BUNDLE)}.map`;
+  const { sources, ...mapped } = JSON.parse(readFileSync(map, "utf8")) as { sources: string[] };
+  // Named from the project's folder, wherever the build lies.
+  const named = sources.map((file) => path.relative(ROOT, path.resolve(DIST, file)));
+  put("millrace.mjs.map", JSON.stringify({ ...mapped, sources: named }));
+  rmSync(map);
+  put("THIRD-PARTY.txt", licencesOf(Object.keys(metafile.inputs)));
+  for (const [file, text] of Object.entries(manualFiles())) put(path.join("share", file), text);
+}
+
+function put(name: string, text: string): void {
+  const file = path.join(DIST, name);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(partial(file), text);
+  renameSync(partial(file), file);
 }
 
 function binaries(): boolean {

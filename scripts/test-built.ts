@@ -8,6 +8,7 @@ import process from "node:process";
 import { ROOT } from "./support/files.ts";
 import { checkAlone } from "./support/alone-check.ts";
 import { exit } from "./support/runtimes.ts";
+import { playsDemo, serves } from "./support/smoke.ts";
 import { checkUpdate } from "./support/update-check.ts";
 
 /** Time limit for the whole demo, ms. */
@@ -28,6 +29,19 @@ for (const command of commands) {
     console.log(`${command}, the file alone: good`);
   } catch (error) {
     console.log(`${command}, the file alone: ${(error as Error).message}`);
+    ok = false;
+  }
+}
+if (commands.some((command) => command.startsWith("deno "))) {
+  // What platform/README.md says that it needs at least. The demo also starts its second process.
+  const least = ["--allow-net", "--allow-env", "--allow-sys", "--allow-read", "--allow-write"];
+  const start = ["deno", "run", "--no-prompt", ...least] as const;
+  try {
+    await serves({ command: [...start, BUNDLE], cwd: "/" });
+    await playsDemo({ command: [...start, "--allow-run", BUNDLE], cwd: "/" });
+    console.log(`${start.join(" ")}: good`);
+  } catch (error) {
+    console.log(`${start.join(" ")}: ${(error as Error).message}`);
     ok = false;
   }
 }

@@ -2,7 +2,7 @@
  * The command line's options: one table that defines flags, variables, keys of the configuration file, `--help` and
  * the README. Adding an option means adding one line to `OPTIONS`; its field appears in `Config` automatically.
  */
-import { optionLines, optionMarkdown } from "./config/help.ts";
+import { type OptionFacts, optionFacts, optionLines, optionMarkdown } from "./config/help.ts";
 import {
   type Option,
   readOptions,
@@ -351,6 +351,11 @@ ${optionLines(OPTIONS)}
 
 Sizes: 512MiB, 2GB. Rates: 2MB/s, 16Mbit/s. Times: 30s, 2m. Lists: repeat the flag or separate by commas.
 `;
+}
+
+/** All options that users see, for manual pages and completions. */
+export function shownOptions(): OptionFacts[] {
+  return optionFacts(OPTIONS);
 }
 
 /** The README's table of options, Markdown. */

@@ -1,6 +1,6 @@
 /** Whether engines that run from the built files survive an update of those files while they play. */
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import process from "node:process";
@@ -89,7 +89,7 @@ class Playing {
 
 /**
  * Lets an engine of each command play from a copy of `dist`, writes over its files in place, as `cp` does, and then
- * builds there. Throws when one of the engines does not go on, or when the build writes in place.
+ * builds there. Throws when one of the engines does not go on, or when the build writes in place or is not the same.
  */
 export async function checkUpdate(commands: readonly string[], dist: string): Promise<void> {
   const directory = mkdtempSync(path.join(os.tmpdir(), "millrace-update-"));
@@ -119,6 +119,10 @@ export async function checkUpdate(commands: readonly string[], dist: string): Pr
     if (built.status !== 0) throw new Error(`the build failed: ${built.stderr}`);
     const kept = files.filter((file, i) => statSync(file).ino === before[i]);
     if (kept.length > 0) throw new Error(`the build wrote over ${kept.join(", ")} instead of replacing it`);
+    const differing = files.filter((file) =>
+      !readFileSync(file).equals(readFileSync(path.join(dist, path.basename(file))))
+    );
+    if (differing.length > 0) throw new Error(`a second build made something else of ${differing.join(", ")}`);
     await each("after a build", (engine) => engine.check());
     await each("at its end", (engine) => engine.end());
   } finally {

@@ -30,6 +30,27 @@ export function optionMarkdown(table: OptionTable): string {
   return ["| flag | variable | default | meaning |", "| --- | --- | --- | --- |", ...rows].join("\n");
 }
 
+/** One option, for manual pages and the completions of shells. */
+export interface OptionFacts {
+  /** Without the dashes. */
+  readonly flag: string;
+  /** Name of its value, the words that it may be joined by `|`, or empty when it takes none. */
+  readonly placeholder: string;
+  readonly help: string;
+  /** Its default in words; empty: there is nothing to show. */
+  readonly initial: string;
+}
+
+/** The options that users see, in the order of `--help`. */
+export function optionFacts(table: OptionTable): OptionFacts[] {
+  return visible(table).map((option) => ({
+    flag: option.flag,
+    placeholder: option.kind.placeholder,
+    help: option.help,
+    initial: shownDefault(option),
+  }));
+}
+
 function visible(table: OptionTable): Option<unknown>[] {
   return Object.values(table).filter((option) => option.hidden !== true);
 }
