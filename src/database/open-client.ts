@@ -4,7 +4,15 @@ import { MillraceError } from "../errors.ts";
 import type { SqlitePort } from "../ports.ts";
 import { databaseError } from "./errors.ts";
 import { libsqlClient, type SqlClient, sqliteClient } from "./sql-client.ts";
-import type { StoreLocation } from "./store.ts";
+
+/** Location of the data. */
+export type StoreLocation =
+  /** A file; it and its directory are created at the first use. */
+  | { readonly kind: "file"; readonly path: string }
+  /** A libSQL server that several engines may share: `libsql:`, `http:`, `https:`, `ws:` or `wss:`. */
+  | { readonly kind: "server"; readonly url: string; readonly token: string | null }
+  /** Lost when the engine ends. */
+  | { readonly kind: "memory" };
 
 /** libSQL's client for files with its native library; null: that cannot be loaded. */
 type LocalLibsql = { createClient(config: { url: string; concurrency: number; timeout: number }): Client } | null;

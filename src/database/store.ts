@@ -5,19 +5,12 @@ import { setAside } from "../bytes/set-aside.ts";
 import type { Clock, FilePort, Logger, SqlitePort } from "../ports.ts";
 import { storeDialect } from "./dialect.ts";
 import { currentVersion, migrate, requireUsable } from "./migrations.ts";
-import { openClient } from "./open-client.ts";
+import { openClient, type StoreLocation } from "./open-client.ts";
 import { Readers, type Snapshot } from "./readers.ts";
 import { salvage, SALVAGE_PRAGMAS, type Salvaged } from "./salvage.ts";
 import type { Schema } from "./schema.ts";
 
-/** Location of the data. */
-export type StoreLocation =
-  /** A file; it and its directory are created at the first use. */
-  | { readonly kind: "file"; readonly path: string }
-  /** A libSQL server that several engines may share: `libsql:`, `http:`, `https:`, `ws:` or `wss:`. */
-  | { readonly kind: "server"; readonly url: string; readonly token: string | null }
-  /** Lost when the engine ends. */
-  | { readonly kind: "memory" };
+export type { StoreLocation } from "./open-client.ts";
 
 /** Returns where an engine with these options keeps its data. */
 export function storeLocation(options: {
