@@ -99,7 +99,7 @@ export abstract class Session {
   /** A body that gets no byte for this long ends. */
   protected readonly readTimeoutMs: number;
   /** Whose share of scarce resources it takes. */
-  protected readonly holder: Holder;
+  readonly holder: Holder;
   /** Newest trouble of this session. */
   protected trouble: Problem | null = null;
   readonly #parts: SessionBaseParts;
