@@ -15,7 +15,7 @@ export async function watchLibrary(changed: () => void, signal: AbortSignal): Pr
   let looks = 0;
   while (!signal.aborted) {
     // Without the token, or while the engine is away, there is nothing to notice.
-    const version = document.hidden ? last : await versionNow().catch(() => last);
+    const version: number | null = document.hidden ? last : await versionNow().catch(() => last);
     if (signal.aborted) return;
     shown ??= version;
     if (version !== shown && (version === last || ++looks === PATIENT_LOOKS)) {
