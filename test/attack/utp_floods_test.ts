@@ -9,9 +9,9 @@ import { until } from "../support/until.ts";
 import { costOf, MAX_GROWTH_MIB, withTarget } from "./support/target.ts";
 
 /** How long they come, ms, from how many addresses, and how many SYNs in each turn of 20 ms. */
-const FLOOD_MS = 2_000;
+const FLOOD_MS = 1_000;
 const ADDRESSES = 20;
-const SYNS = 100;
+const SYNS = 60;
 
 test("SYNs without end, and silent connections, get few bytes and little memory; others connect afterwards", async () => {
   await withTarget(async (target) => {
@@ -45,7 +45,7 @@ test("SYNs without end, and silent connections, get few bytes and little memory;
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     });
-    assert(sent > 1_000 && received > 0, `${sent} SYNs were sent, ${received} bytes came back`);
+    assert(sent > 500 && received > 0, `${sent} SYNs were sent, ${received} bytes came back`);
     assertLess(growthMib, MAX_GROWTH_MIB, "memory on top of what the engine had, MiB");
     // 200 replies at once and 100 a second; a connection that is refused ends with a packet more.
     assertLess(received, (200 + 100 * (FLOOD_MS / 1_000 + 2)) * 2 * 20, "bytes answered");
