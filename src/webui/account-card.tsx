@@ -1,8 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Who is signed in, signing in and out. */
-import { useEffect } from "hono/jsx/dom";
 import { call } from "./engine.ts";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { errorText, text } from "./texts.ts";
 
 /** The card. */

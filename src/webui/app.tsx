@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx/dom */
 /** The page: rooms behind a hash, so that the back button works and nothing is loaded twice. */
-import { render, useEffect } from "hono/jsx/dom";
+import { render } from "hono/jsx/dom";
 import { BroadcastPage } from "./broadcast-page.tsx";
 import { EngineError } from "./engine.ts";
 import { focusHeading, keepFocus } from "./focus.ts";
@@ -16,7 +16,7 @@ import { SentPage } from "./sent-page.tsx";
 import { SettingsPage } from "./settings-page.tsx";
 import { SignInForm } from "./sign-in-form.tsx";
 import { moveFocusByArrows } from "./spatial.ts";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { chooseLanguage, LANGUAGES, text } from "./texts.ts";
 
 /** Where it is kept that this page plays what others send. */

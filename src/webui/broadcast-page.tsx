@@ -1,12 +1,11 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Broadcasting: start one from a file or an address, see which members it reaches and on which paths. */
-import { useEffect } from "hono/jsx/dom";
 import { Heading } from "./heading.tsx";
 import { type Broadcast, call } from "./engine.ts";
 import { copyText } from "./insecure.ts";
 import { playHash } from "./naming.ts";
 import { MemberRows } from "./peer-list.tsx";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { SwarmPicture } from "./swarm-picture.tsx";
 import { bytesText, errorText, text } from "./texts.ts";
 

@@ -1,9 +1,9 @@
 /** @jsxImportSource hono/jsx/dom */
 /** What plays elsewhere: on a television, in a program, on another page; and its remote control. */
-import { useEffect, useRef } from "hono/jsx/dom";
+import { useRef } from "hono/jsx/dom";
 import { Heading } from "./heading.tsx";
 import { act, type OtherPlayer, type PlayerStatus } from "./engine.ts";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { clockText, errorText, text } from "./texts.ts";
 
 /** Time between two checks, ms. */

@@ -1,8 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Devices of the household that are signed in to the page, each of which can be removed. */
-import { useEffect } from "hono/jsx/dom";
 import { call, type Device, ownDevice, signOutHere } from "./engine.ts";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { errorText, text, timeText } from "./texts.ts";
 
 /** The card. */

@@ -1,6 +1,5 @@
 /** Full screen of the picture together with its title, words and menus, and when those make room for the picture. */
-import { useEffect } from "hono/jsx/dom";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 
 /** After the last movement until only the picture is shown, ms. */
 const IDLE_AFTER_MS = 3000;

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx/dom */
 /** The heading of what is shown: names the document, and takes the focus that would be lost. */
-import { useEffect } from "hono/jsx/dom";
+import { useEffect } from "./state.ts";
 
 /** Properties of `Heading`. */
 export interface HeadingProps {

@@ -1,13 +1,12 @@
 /** @jsxImportSource hono/jsx/dom */
 /** The first screen below its field: what was left off, what was played, favourites, channels. */
 import type { Child } from "hono/jsx";
-import { useEffect } from "hono/jsx/dom";
 import { call, type Item } from "./engine.ts";
 import { addressOf, titleOf } from "./item-row.tsx";
 import { Logo } from "./logo.tsx";
 import { playHash } from "./naming.ts";
 import { forgetPlayed, type Played, playedLately } from "./recent.ts";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { clockText, text } from "./texts.ts";
 
 /** Tiles of a shelf. */

@@ -1,11 +1,11 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Everything about a line of the library: its sources, whether they are alive, and what can be done with it. */
-import { useEffect, useRef } from "hono/jsx/dom";
+import { useRef } from "hono/jsx/dom";
 import { type Check, checkText } from "./checks.ts";
 import { call, type Item } from "./engine.ts";
 import { ItemForm } from "./item-form.tsx";
 import { addressOf, type Row, setFlag, titleOf } from "./item-row.tsx";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { errorText, text, timeText } from "./texts.ts";
 
 /** Properties of `ItemDialog`. */

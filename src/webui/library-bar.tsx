@@ -1,7 +1,8 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Chooses the part of the library that is shown (words, group, favourites, channels), and fills and checks it. */
-import { useEffect, useRef } from "hono/jsx/dom";
+import { useRef } from "hono/jsx/dom";
 import type { Filter } from "./library-filter.ts";
+import { useEffect } from "./state.ts";
 import { text } from "./texts.ts";
 
 /** After the last key until the search, ms. */

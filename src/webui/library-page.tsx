@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx/dom */
 /** The library: search as you type over any number of items, groups, channels, who is alive, import. */
-import { useEffect, useRef } from "hono/jsx/dom";
+import { useRef } from "hono/jsx/dom";
 import { type Check, renewedChecks } from "./checks.ts";
 import { call, type Item, type Task } from "./engine.ts";
 import { ItemDialog } from "./item-dialog.tsx";
@@ -10,7 +10,7 @@ import { type Filter, filterOf, libraryHash } from "./library-filter.ts";
 import { watchLibrary } from "./library-watch.ts";
 import { Heading } from "./heading.tsx";
 import { rewriteAddress, scrollOfEntry } from "./navigation.ts";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { TaskReport } from "./task-report.tsx";
 import { follow, isOver, runningTask } from "./tasks.ts";
 import { countText, errorText, text } from "./texts.ts";

@@ -1,9 +1,8 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Lists that are fetched regularly, and the trash. */
-import { useEffect } from "hono/jsx/dom";
 import { Heading } from "./heading.tsx";
 import { call, type ExternalList, type Item } from "./engine.ts";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { errorText, text, timeText } from "./texts.ts";
 
 /** Properties of `ListsPage`. */

@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx/dom */
 /** A broadcast in time: how far back one can go, where the picture stands, and the way to its edge. */
-import { useEffect } from "hono/jsx/dom";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { text } from "./texts.ts";
 
 /** Time between two checks, ms. */

@@ -1,8 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Progress while the engine looks a torrent up: the known peers, and how much of its description is here. */
-import { useEffect } from "hono/jsx/dom";
 import { call, type TorrentProgress } from "./engine.ts";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { bytesText, text } from "./texts.ts";
 
 /** Time between two checks, ms. */

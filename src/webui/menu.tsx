@@ -3,8 +3,8 @@
  * A choice as a button that opens a list of buttons: unlike `select` it can be worked with four arrows and OK, in every
  * browser, in full screen, too.
  */
-import { useEffect, useRef } from "hono/jsx/dom";
-import { useState } from "./state.ts";
+import { useRef } from "hono/jsx/dom";
+import { useEffect, useState } from "./state.ts";
 
 /** One of the choices. */
 export interface Choice {

@@ -1,6 +1,5 @@
 /** @jsxImportSource hono/jsx/dom */
 /** From what was pasted or dropped to a player: analysed, files listed, played. */
-import { useEffect } from "hono/jsx/dom";
 import { CastPage } from "./cast-page.tsx";
 import {
   type Analysis,
@@ -18,7 +17,7 @@ import { infohashOf, isId, nameOf, offeredFiles, playHash, type Stream } from ".
 import { goBack, replaceAddress, rewriteAddress, scrollOfEntry } from "./navigation.ts";
 import { notePlayed } from "./recent.ts";
 import { Player } from "./player.tsx";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { bytesText, errorText, mistakeText, text, UNTOLD } from "./texts.ts";
 
 /** Properties of `PlayPage`. */

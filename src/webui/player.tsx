@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx/dom */
 /** One video: the picture, why it waits in words, its senders, and how to open it elsewhere. */
-import { useEffect, useRef } from "hono/jsx/dom";
+import { useRef } from "hono/jsx/dom";
 import { canDecode, codecNames, missingCodecs } from "./codecs.ts";
 import {
   keepSession,
@@ -26,7 +26,7 @@ import { type Contact, figuresText, statusOf } from "./player-status.ts";
 import { keep, kept } from "./preferences.ts";
 import { Resume } from "./resume.ts";
 import { SharePanel } from "./share-panel.tsx";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { errorText, text } from "./texts.ts";
 import { FileMenu, SoundMenu, SubtitleMenu } from "./track-menu.tsx";
 

@@ -1,12 +1,12 @@
 /** @jsxImportSource hono/jsx/dom */
 /** The room for streams sent to this page: one video that obeys commands and reports its state. */
-import { useEffect, useRef } from "hono/jsx/dom";
+import { useRef } from "hono/jsx/dom";
 import { Heading } from "./heading.tsx";
 import { canDecode, codecNames, missingCodecs } from "./codecs.ts";
 import { BASE, readStat } from "./engine.ts";
 import { type Attached, attachHls } from "./hls.ts";
 import { report, type SentCommand, type SentStream } from "./remote.ts";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { text } from "./texts.ts";
 
 /** Between two reports of the position, ms. */

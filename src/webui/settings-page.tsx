@@ -1,13 +1,12 @@
 /** @jsxImportSource hono/jsx/dom */
 /** The engine's settings, its users, and the last errors. */
-import { useEffect } from "hono/jsx/dom";
 import { Heading } from "./heading.tsx";
 import { AccountCard } from "./account-card.tsx";
 import { DevicesCard } from "./devices-card.tsx";
 import { CastCard } from "./cast-card.tsx";
 import { call, type CastSenders, type LogLine, type Settings, type Task } from "./engine.ts";
 import { AccessCard, EngineCard, LimitsCard, TokenCard } from "./settings-cards.tsx";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { errorText, text, timeText } from "./texts.ts";
 
 /** Time between two checks, ms. */

@@ -1,5 +1,5 @@
-/** State that ends with its component. */
-import { useLayoutEffect, useRef, useState as useHonoState } from "hono/jsx/dom";
+/** State and effects that end with their component. */
+import { useEffect as useHonoEffect, useLayoutEffect, useRef, useState as useHonoState } from "hono/jsx/dom";
 
 /** Sets a state to a value, or to what a function makes of the value it has. */
 export type Setter<T> = (news: T | ((before: T) => T)) => void;
@@ -10,12 +10,27 @@ export type Setter<T> = (news: T | ((before: T) => T)) => void;
  */
 export function useState<T>(initial: T | (() => T)): [T, Setter<T>] {
   const [value, set] = useHonoState<T>(initial);
+  const isGone = useGone();
+  const own = useRef<Setter<T>>((news) => {
+    if (!isGone()) set(news);
+  });
+  return [value, own.current!];
+}
+
+/**
+ * As hono's own, which runs an effect a frame after the component was drawn, even when that is gone by then: what the effect
+ * began would never end, and the elements it needs are away.
+ */
+export function useEffect(effect: () => void | (() => void), deps?: readonly unknown[]): void {
+  const isGone = useGone();
+  useHonoEffect(() => isGone() ? undefined : effect(), deps);
+}
+
+/** Tells whether the component has been removed. */
+function useGone(): () => boolean {
   const isGone = useRef(false);
   useLayoutEffect(() => () => {
     isGone.current = true;
   }, []);
-  const own = useRef<Setter<T>>((news) => {
-    if (!isGone.current) set(news);
-  });
-  return [value, own.current!];
+  return () => isGone.current === true;
 }

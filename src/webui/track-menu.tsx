@@ -1,10 +1,9 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Which sound is heard, which subtitles are shown, which file plays. */
-import { useEffect } from "hono/jsx/dom";
 import type { MediaFile, Track } from "./engine.ts";
 import { Menu } from "./menu.tsx";
 import { keep, kept } from "./preferences.ts";
-import { useState } from "./state.ts";
+import { useEffect, useState } from "./state.ts";
 import { languageText, text } from "./texts.ts";
 
 /** Properties of `SoundMenu`. */

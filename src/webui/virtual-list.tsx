@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx/dom */
 /** A list of any length of which only the lines in sight exist; pages of it are fetched as they come into sight. */
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
-import { useEffect, useRef } from "hono/jsx/dom";
-import { useState } from "./state.ts";
+import { useRef } from "hono/jsx/dom";
+import { useEffect, useState } from "./state.ts";
 
 /** Height of a line: what the style sheet gives it, in the page's letters, which are larger on a television. */
 const ROW_REM = 4;

@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx/dom */
 /** The page of the API: every operation of `/openapi.json` with a form that calls this engine. */
-import { render, useEffect } from "hono/jsx/dom";
+import { render } from "hono/jsx/dom";
 import { BASE, callPublic, IS_HERE } from "../engine.ts";
-import { useState } from "../state.ts";
+import { useEffect, useState } from "../state.ts";
 import { callOf, tell, type Told } from "./call.ts";
 import { type ApiDocument, type Field, type Operation, operationsOf } from "./document.ts";
 
