@@ -5,11 +5,8 @@ import { readFileSync } from "node:fs";
 
 /** Arguments of every ffmpeg call. */
 export const QUIET = ["-nostdin", "-v", "error"];
-/** Length of a clip, s: three segments of 4 s, the last one shorter. */
-export const CLIP_S = 9;
-
 /** A beep of 50 ms at the start of each second. */
-const BEEPS = `aevalsrc='if(lt(mod(t,1),0.05),0.8*sin(2*PI*1000*t),0)':s=RATE:d=${CLIP_S}:c=LAYOUT`;
+const BEEPS = "aevalsrc='if(lt(mod(t,1),0.05),0.8*sin(2*PI*1000*t),0)':s=RATE:d=13:c=LAYOUT";
 
 /** A clip: its name ends in the container. */
 export interface Beeping {
@@ -29,13 +26,13 @@ export function run(command: string, args: string[]): { out: Uint8Array; err: st
   return { out: stdout, err: stderr.toString() };
 }
 
-/** Makes the clip of `CLIP_S` at `path` with ffmpeg and answers its bytes. */
+/** Makes the clip of 13 s at `path` with ffmpeg and answers its bytes. */
 export function makeBeeping(path: string, { audio, rate, layout = "stereo", video }: Beeping): Uint8Array {
   const expressions = layout === "5.1" ? 6 : layout === "mono" ? 1 : 2;
   const beep = /'([^']*)'/.exec(BEEPS)![1]!;
   const beeps = BEEPS.replace(/'[^']*'/, `'${Array(expressions).fill(beep).join("|")}'`)
     .replace("RATE", String(rate)).replace("LAYOUT", layout);
-  const picture = ["-f", "lavfi", "-i", `testsrc=s=160x120:r=25:d=${CLIP_S}`];
+  const picture = ["-f", "lavfi", "-i", "testsrc=s=160x120:r=25:d=13"];
   const encode = ["-c:v", "libx264", "-preset", "ultrafast", "-g", "50", "-bf", "2", "-pix_fmt", "yuv420p"];
   const inputs = video === undefined
     ? [...picture, "-f", "lavfi", "-i", beeps, ...encode]
