@@ -377,8 +377,8 @@ export class PeerState {
 
   /** Whether `blocks` on their way last for a round trip and the slack. */
   #isFull(blocks: number, depth: number, slackMs: number): boolean {
-    const isSteady = (this.isSlow || (this.measured && !this.slowStart)) && this.#pauseMs === 0;
-    if (!isSteady || blocks < (this.isSlow ? 1 : 2) || blocks >= depth) return blocks >= depth;
+    if (blocks >= depth || blocks === 0 || this.#pauseMs !== 0) return blocks >= depth;
+    if (!this.isSlow && (!this.measured || this.slowStart || blocks < 2)) return false;
     return (blocks - this.#part) * this.#blockMs(Infinity) > this.rttMs + slackMs;
   }
 

@@ -150,14 +150,18 @@ export class PieceBook {
     const isFree = part.state[block] === BLOCK_FREE;
     let cut = isFree ? part.cuts.get(block) ?? null : null;
     if (isFree && cut === null && bytes < length) part.cuts.set(block, cut = { next: 0, here: 0, holes: [] });
-    const range = cut === null ? { from: 0, bytes: length } : takeFrom(cut, length, bytes);
+    // Whole blocks, nearly all there are, allocate nothing here.
+    const range = cut === null ? null : takeFrom(cut, length, bytes);
+    const from = range?.from ?? 0;
+    const wanted = range?.bytes ?? length;
     let request = this.#spare;
     if (request === null) {
       request = {
         peer,
         part,
         block,
-        ...range,
+        from,
+        bytes: wanted,
         cut,
         sentMs: nowMs,
         repeated: false,
@@ -173,8 +177,8 @@ export class PieceBook {
       request.peer = peer;
       request.part = part;
       request.block = block;
-      request.from = range.from;
-      request.bytes = range.bytes;
+      request.from = from;
+      request.bytes = wanted;
       request.cut = cut;
       request.sentMs = nowMs;
       request.stray = false;
