@@ -125,10 +125,13 @@ export class FaultLedger {
   #describe(): string | null {
     const { counts } = this;
     const units = [...this.#slots.values()].reduce((sum, tally) => sum + tally.units, this.#knownUnits);
+    // A long film hides the loss of one stretch among its many pictures.
+    const worst = Math.max(0, ...[...this.#slots.values()].map(({ dropped }) => dropped));
     const texts = Object.entries(TEXTS).flatMap(([kind, text]) => {
       const count = counts[kind as keyof typeof TEXTS];
       const perMille = kind === "late" ? FREE_LATE_PER_MILLE : FREE_PER_MILLE;
-      return count > FREE_FAULTS && count * 1000 > units * perMille ? [`${count} ${text}`] : [];
+      const isMuch = count * 1000 > units * perMille || (kind === "dropped" && worst > FREE_FAULTS);
+      return count > FREE_FAULTS && isMuch ? [`${count} ${text}`] : [];
     });
     const all = [
       ...(counts.gaps > 0 ? [`bytes are missing, or between its packets, at ${counts.gaps} of its places`] : []),

@@ -269,7 +269,12 @@ test("openMatroska() reads less than 64 KB of a 2 h film with Cues at its end", 
     EBML_HEAD.length + 4,
     0x0100000000000000n + BigInt(size - EBML_HEAD.length - 12),
   );
-  const source = new CountingSource(new SparseSource(size, [{ at: 0, bytes: front }, { at: tailAt, bytes: tail }]));
+  const parts = [
+    { at: 0, bytes: front },
+    { at: head.length - first.length + points[1]![1], bytes: second(5000) },
+    { at: tailAt, bytes: tail },
+  ];
+  const source = new CountingSource(new SparseSource(size, parts));
   const { timeline } = await open(source);
   assertEquals(timeline.runs.length, 1440);
   assertLess(source.bytesRead, 65_536);

@@ -11,6 +11,8 @@ export interface WalkedBlock {
   readonly clusterAt: number;
   /** Position of the block's element after the cluster's header. */
   readonly blockAt: number;
+  /** Size of that element, bytes. */
+  readonly elementBytes: number;
   readonly track: number;
   /** In timestamp units. */
   readonly time: number;
@@ -23,6 +25,9 @@ export interface WalkedBlock {
   readonly body: number;
   readonly end: number;
 }
+
+/** Where a block is. */
+type BlockPlace = Pick<WalkedBlock, "clusterAt" | "blockAt" | "elementBytes">;
 
 /** Read size, bytes: the smallest that the timeline's contract recommends, so that the first frames come early. */
 const CHUNK_BYTES = 512 * 1024;
@@ -65,6 +70,13 @@ function looksLikeCluster(bytes: Uint8Array, at: number, end: number): boolean {
     position = child.body + child.sizeBytes;
   }
   return false;
+}
+
+/** Whether there is a cluster at `position`. Rejects as the source does. */
+export async function hasCluster(source: ByteSource, position: number, signal: AbortSignal): Promise<boolean> {
+  const length = Math.min(PROBE_BYTES, source.sizeBytes - position);
+  if (length <= 0) return false;
+  return looksLikeCluster(await source.read(position, length, { signal }), 0, length);
 }
 
 /** What is known about a walk before it begins. */
@@ -153,9 +165,10 @@ export class ClusterWalk {
         if (size <= 8) this.#time = uint(window.bytes.subarray(header.body, end));
         continue;
       }
+      const place = { clusterAt: this.#clusterAt, blockAt, elementBytes: headerBytes + size };
       const block = header.id === ID.SIMPLE_BLOCK
-        ? this.#block(header.body, end, blockAt, null, null)
-        : this.#group(header.body, end, blockAt);
+        ? this.#block(header.body, end, place, null, null)
+        : this.#group(header.body, end, place);
       if (block !== null) return block;
     }
   }
@@ -233,7 +246,7 @@ export class ClusterWalk {
   #block(
     at: number,
     end: number,
-    blockAt: number,
+    place: BlockPlace,
     keyframe: boolean | null,
     duration: number | null,
   ): WalkedBlock | null {
@@ -241,8 +254,7 @@ export class ClusterWalk {
     const head = readBlockHead(bytes, at, end);
     if (head === null) return null;
     return {
-      clusterAt: this.#clusterAt,
-      blockAt,
+      ...place,
       track: head.track,
       time: this.#time + head.relativeTime,
       keyframe: keyframe ?? (head.flags & 0x80) !== 0,
@@ -254,7 +266,7 @@ export class ClusterWalk {
     };
   }
 
-  #group(at: number, end: number, blockAt: number): WalkedBlock | null {
+  #group(at: number, end: number, place: BlockPlace): WalkedBlock | null {
     const { bytes } = this.#window;
     let body = -1;
     let bodyEnd = 0;
@@ -267,6 +279,6 @@ export class ClusterWalk {
       body = child.data.byteOffset - bytes.byteOffset;
       bodyEnd = body + child.data.length;
     }
-    return body < 0 ? null : this.#block(body, bodyEnd, blockAt, keyframe, duration);
+    return body < 0 ? null : this.#block(body, bodyEnd, place, keyframe, duration);
   }
 }

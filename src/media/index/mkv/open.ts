@@ -5,6 +5,7 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { MediaIndex, OpenOptions, StreamedRun } from "../../timeline.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
+import { hasCluster } from "./cluster-walk.ts";
 import { withCodecData } from "./codec-data.ts";
 import { frameGrid } from "./frame-grid.ts";
 import { withFrameRates } from "./frame-rate.ts";
@@ -84,6 +85,12 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
     mediaBytes,
     (options.segmentTargetMs ?? DEFAULT_SEGMENT_TARGET_MS) * 1e6,
   );
+  // The end of the first run is read first of all in any case. Where it is not where the Cues say, others are not either.
+  const second = plan?.[1]?.anchor.position;
+  if (second !== undefined && !await hasCluster(source, second, options.signal)) {
+    plan = null;
+    warnings.push("the index of the file (Cues) does not point to its clusters: it is ignored");
+  }
   let durationNs = head.durationNs;
   if (plan === null) {
     const media: ByteSource = { sizeBytes: mediaBytes, read: (...range) => source.read(...range) };

@@ -51,10 +51,13 @@ class Cut {
     const { position, blockAt, searchBytes } = this.#anchor;
     if (block.clusterAt < position) return "before";
     if (this.#cluster < 0) this.#cluster = block.clusterAt;
+    const isAccessPoint = block.keyframe && block.track === this.#mainNumber;
     if (blockAt !== null && this.#cluster === position) {
-      return block.clusterAt === position && block.blockAt < blockAt ? "before" : "cut";
+      if (block.clusterAt !== position || block.blockAt >= blockAt) return "cut";
+      // Some muxers count from elsewhere: what points into a random access point means it.
+      return isAccessPoint && block.blockAt + block.elementBytes > blockAt ? "cut" : "before";
     }
-    if (block.keyframe && block.track === this.#mainNumber) return "cut";
+    if (isAccessPoint) return "cut";
     if (searchBytes === Infinity) return "before";
     if (block.clusterAt !== this.#cluster || block.blockAt >= searchBytes) return "cluster";
     // They wait for longer than the read that holds them is lent.
