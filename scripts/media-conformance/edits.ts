@@ -1,4 +1,4 @@
-/** Changes of MP4 files to forms that no muxer at hand writes. */
+/** Changes of MP4 and Matroska files to forms that no muxer at hand writes. */
 
 const STSZ = [0x73, 0x74, 0x73, 0x7a];
 const STZ2 = [0x73, 0x74, 0x7a, 0x32];
@@ -47,5 +47,30 @@ export function withoutKeyframes(file: Uint8Array): Uint8Array {
   const out = file.slice();
   const at = new TextDecoder("latin1").decode(file).indexOf("stss");
   out.fill(0, at + 8, at + 12);
+  return out;
+}
+
+const CUES = [0x1c, 0x53, 0xbb, 0x6b];
+/** CueClusterPosition with one of these lengths, as muxers write it. */
+const POSITION = 0xf1;
+const POSITION_BYTES = [0x81, 0x82, 0x83, 0x84];
+/** By how much the places of all clusters but the first are wrong, as if they were counted from the file's beginning. */
+const MOVED_BYTES = 48;
+
+/** A Matroska file whose Cues point into its clusters. */
+export function withMovedCues(file: Uint8Array): Uint8Array {
+  const out = file.slice();
+  let at = out.length - 1;
+  while (!CUES.every((byte, i) => out[at + i] === byte)) at = out.lastIndexOf(CUES[0]!, at - 1);
+  for (let isFirst = true; (at = out.indexOf(POSITION, at + 1)) >= 0;) {
+    const length = POSITION_BYTES.indexOf(out[at + 1]!) + 1;
+    // CueTrack comes before it.
+    if (length === 0 || out[at - 3] !== 0xf7) continue;
+    let value = 0;
+    for (let i = 0; i < length; i++) value = value * 256 + out[at + 2 + i]!;
+    if (!isFirst) value += MOVED_BYTES;
+    isFirst = false;
+    for (let i = length - 1; i >= 0; i--, value = Math.floor(value / 256)) out[at + 2 + i] = value % 256;
+  }
   return out;
 }

@@ -1,6 +1,6 @@
 /** The files of the suite: how each is made, and which deviations its format forces. */
 
-import { withCompactSizes } from "./edits.ts";
+import { withCompactSizes, withMovedCues } from "./edits.ts";
 
 /** How one file is made. */
 export interface Recipe {
@@ -124,6 +124,8 @@ const MATROSKA: readonly Recipe[] = [
     structure: "as for times",
     faults: "as for times",
   }),
+  merged("mkvmerge-zlib.mkv", ["--compression", "0:zlib", "--compression", "1:zlib"], film),
+  forced({ ...direct("cues-into-clusters.mkv", film), edit: withMovedCues }, NO_INDEX),
   merged("mkvmerge-no-lacing.mkv", ["--disable-lacing"], film),
   merged("mkvmerge-chapters.mkv", ["--generate-chapters", "interval:3s"], film),
   merged("mkvmerge-sound-350ms-late.mkv", ["--sync", "1:350"], film),

@@ -12,6 +12,7 @@ import {
   zlibInflateReset,
   ZStream,
 } from "pako";
+import { concatBytes } from "./hex.ts";
 import { isTurnDue, nextTurn } from "./turn.ts";
 
 /** Largest chunk of a result. With deflate's window of 32 KiB it is all that is held. */
@@ -65,6 +66,31 @@ export function gunzipped(
     },
     cancel: (reason) => source.cancel(reason),
   }, { highWaterMark: 0 });
+}
+
+/** The largest window, with the header and checksum of zlib. */
+const ZLIB_WINDOW_BITS = 15;
+
+/** `packed` (RFC 1950) decompressed; null if it is damaged or cut short, or has more than `maxBytes`. */
+export function inflated(packed: Uint8Array, maxBytes: number): Uint8Array | null {
+  const zlib = new ZStream();
+  zlibInflateInit2(zlib, ZLIB_WINDOW_BITS);
+  zlib.input = packed;
+  zlib.next_in = 0;
+  zlib.avail_in = packed.length;
+  const parts: Uint8Array[] = [];
+  for (let bytes = 0; bytes <= maxBytes;) {
+    const part = new Uint8Array(Math.min(CHUNK_BYTES, maxBytes + 1 - bytes));
+    zlib.output = part;
+    zlib.next_out = 0;
+    zlib.avail_out = part.length;
+    const status = zlibInflate(zlib, Z_NO_FLUSH);
+    bytes += zlib.next_out;
+    parts.push(part.subarray(0, zlib.next_out));
+    if (status === Z_STREAM_END) return bytes > maxBytes ? null : concatBytes(parts);
+    if (status !== Z_OK || (zlib.avail_in === 0 && zlib.avail_out > 0)) return null;
+  }
+  return null;
 }
 
 /** Decompresses members of gzip, one after the other. */

@@ -1,7 +1,7 @@
 import { test } from "node:test";
-import { gzipSync } from "node:zlib";
+import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
-import { gunzipped } from "../../src/bytes/gunzip.ts";
+import { gunzipped, inflated } from "../../src/bytes/gunzip.ts";
 
 const MIB = 1024 * 1024;
 const failed = () => new Error("damaged");
@@ -116,4 +116,18 @@ test("gunzipped() can be cancelled at any moment", async () => {
     // What the runtime does later must not end the process either.
     await new Promise((resolve) => setTimeout(resolve, 0));
   }
+});
+
+test("inflated() decompresses zlib up to a bound, and nothing damaged", () => {
+  const plain = Uint8Array.from({ length: 200_000 }, (_, i) => i * i % 251);
+  const packed = new Uint8Array(deflateSync(plain));
+  assertEquals(inflated(packed, plain.length), plain);
+  assertEquals(inflated(new Uint8Array(deflateSync(new Uint8Array(0))), 0), new Uint8Array(0));
+  assertEquals(inflated(packed, plain.length - 1), null);
+  for (const length of [0, 1, 2, packed.length - 5]) assertEquals(inflated(packed.subarray(0, length), MIB), null);
+  const damaged = packed.slice();
+  damaged.fill(0xff, 20, 40);
+  assertEquals(inflated(damaged, MIB), null);
+  assertEquals(inflated(new Uint8Array(deflateRawSync(plain)), MIB), null);
+  assertEquals(inflated(new Uint8Array(gzipSync(plain)), MIB), null);
 });

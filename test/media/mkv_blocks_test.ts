@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
+import { deflateSync } from "node:zlib";
 import {
   cluster,
   cues,
@@ -58,6 +59,41 @@ test("readRun() puts stripped headers back and counts them in the bound", async 
   }));
   assertEquals((await samples(opened)).map((s) => [...s.data]), [[0x0b, 0x77, 1, 2], [0x0b, 0x77, 3]]);
   assert(opened.timeline.runs[0]!.maxPayloadBytes! >= 7);
+});
+
+test("readRun() decompresses frames, and leaves out damaged ones and those that grow too much", async () => {
+  const zlib = (scope: number) =>
+    element(0x6d80, [element(0x6240, [element(0x5032, scope), element(0x5034, [element(0x4254, 0)])])]);
+  const packed = (bytes: Uint8Array) => new Uint8Array(deflateSync(bytes));
+  const sound = new Uint8Array(3000).fill(5);
+  const clusters = [
+    cluster(0, [
+      simpleBlock(1, 0, 0x80, packed(frame(1, 2))),
+      simpleBlock(2, 0, 0x80, packed(sound)),
+      simpleBlock(1, 40, 0, frame(0x78, 0x9c, 1)),
+      simpleBlock(1, 80, 0, packed(new Uint8Array(1024 * 1024))),
+    ]),
+    cluster(2000, [simpleBlock(1, 0, 0x80, packed(frame(3)))]),
+  ];
+  const tracks = (scope: number) => [
+    trackEntry(1, "video", "V_MPEG2", [zlib(scope), element(0x63a2, packed(frame(9, 8, 7)))]),
+    trackEntry(2, "audio", "A_AC3", [zlib(1)]),
+  ];
+  for (const [scope, codecPrivate] of [[1, packed(frame(9, 8, 7))], [3, frame(9, 8, 7)]] as const) {
+    const opened = await open(matroska(clusters, {
+      tracks: tracks(scope),
+      durationMs: 4000,
+      after: (base) => [cues(base, [[0, 0, null], [2000, clusters[0]!.length, null]])],
+    }));
+    assertEquals(opened.index.tracks.map(({ codec }) => codec), ["mpeg2video", "ac3"]);
+    assertEquals(opened.index.tracks[0]!.codecPrivate, codecPrivate);
+    const list = await samples(opened);
+    const bytesOf = (track: number) => list.filter((one) => one.track === track).map(({ data }) => data);
+    assertEquals(bytesOf(0), [frame(1, 2), frame(3)]);
+    assertEquals(bytesOf(1), [sound]);
+    // Nothing says in advance how large frames become.
+    assertEquals(opened.timeline.runs.map(({ maxPayloadBytes }) => maxPayloadBytes), [null, null]);
+  }
 });
 
 function lengths(clusters: readonly Uint8Array[]): number[] {

@@ -52,13 +52,13 @@ test("openMatroska() names the codecs of all clips", async () => {
 });
 
 test("openMatroska() takes only VfW, ACM and packed tracks for other", async () => {
-  const zlib = element(0x6d80, [element(0x6240, [element(0x5034, [element(0x4254, 0)])])]);
+  const bzip2 = element(0x6d80, [element(0x6240, [element(0x5034, [element(0x4254, 1)])])]);
   const encrypted = element(0x6d80, [element(0x6240, [element(0x5033, 1)])]);
   const { index } = await open(matroska([cluster(0, [simpleBlock(1, 0, 0x80, frame(1))])], {
     tracks: [
       trackEntry(1, "video", "V_MS/VFW/FOURCC"),
       trackEntry(2, "audio", "A_MS/ACM"),
-      trackEntry(3, "audio", "A_AC3", [zlib]),
+      trackEntry(3, "audio", "A_AC3", [bzip2]),
       trackEntry(4, "audio", "A_EAC3", [encrypted]),
       trackEntry(5, "video", "V_MPEG4/ISO/AVC"),
       trackEntry(6, "audio", "A_AAC/MPEG4/LC", [element(0xe1, [element(0xb5, floatBytes(44100)), element(0x9f, 2)])]),

@@ -6,6 +6,7 @@ import { concatBytes } from "../../../bytes/hex.ts";
 import { beginsWithStartCode, unitsByLength, unitsOfByteStream } from "../../../bytes/nal-units.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
 import { splitFrames } from "./block.ts";
+import { wholeFrame } from "./encodings.ts";
 import type { MatroskaHead } from "./head.ts";
 import type { MatroskaTrack } from "./tracks.ts";
 import { walkBlocks } from "./walk-blocks.ts";
@@ -93,8 +94,8 @@ export async function withCodecData(
     const track = open.get(number);
     const [frame] = track === undefined ? [] : splitFrames(bytes, body, end, flags) ?? [];
     if (track !== undefined && frame !== undefined) {
-      const whole = track.strippedHeader === null ? frame : concatBytes([track.strippedHeader, frame]);
-      const known = withConfigFrom(track, whole);
+      const whole = wholeFrame(track, frame);
+      const known = whole === null ? null : withConfigFrom(track, whole);
       if (known !== null) {
         found.set(number, known);
         open.delete(number);

@@ -101,6 +101,10 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
   } else if (durationNs === null || zeroOf(plan[0]!.timeNs) > 0) {
     durationNs = plan.at(-1)!.timeNs + plan.at(-1)!.durationNs - zeroOf(plan[0]!.timeNs);
   }
+  // Nothing says how large compressed frames become.
+  if (tracks.some(({ track: { kind }, isDeflated }) => isDeflated && (kind === "video" || kind === "audio"))) {
+    plan = plan.map((run) => ({ ...run, maxBytes: null }));
+  }
   const depths = tracks.map(({ track }) => reorderDepth(track.codec, track.codecPrivate));
   const lagNs = Math.max(
     ...tracks.map((track, i) => depths[i]! * Math.min(track.defaultDurationNs ?? UNKNOWN_FRAME_NS, MAX_LAG_FRAME_NS)),

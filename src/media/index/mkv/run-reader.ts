@@ -7,6 +7,7 @@ import { splitFrames } from "./block.ts";
 import { ClusterWalk, type WalkedBlock, type WalkOptions } from "./cluster-walk.ts";
 import { DecodeTimes } from "./decode-times.ts";
 import { MAX_HEADER_BYTES } from "./ebml.ts";
+import { wholeFrame } from "./encodings.ts";
 import { type FrameGrid, onGrid } from "./frame-grid.ts";
 import type { MatroskaTrack } from "./tracks.ts";
 
@@ -28,6 +29,8 @@ export interface RunFacts {
 
 /** Most access units per batch: small ones in laces take far more memory as objects than in the file. */
 const MAX_BATCH = 512;
+/** The same for what is made of compressed frames, bytes: it can be far more than was read. */
+const MAX_MADE_BYTES = 1024 * 1024;
 /** Blocks beyond this time are damage, ns: 1000 h. */
 const MAX_TIME_NS = 3.6e15;
 
@@ -74,6 +77,8 @@ class Collector {
   readonly #times: readonly (DecodeTimes | null)[];
   readonly #held: HeldParts;
   out: RunSample[] = [];
+  /** Bytes that were made of compressed frames since `take`. */
+  #madeBytes = 0;
 
   constructor(facts: RunFacts, wanted: ReadonlySet<number>, lender: ByteLender | null) {
     this.#facts = facts;
@@ -92,11 +97,13 @@ class Collector {
     if (index === undefined) return;
     const frames = splitFrames(block.bytes, block.body, block.end, block.flags);
     if (frames === null) return;
-    const { laceDurationNs, strippedHeader, track } = this.#facts.tracks[index]!;
+    const entry = this.#facts.tracks[index]!;
+    const { laceDurationNs, track } = entry;
     const { timestampScaleNs, shift90k, grid, mainTrack } = this.#facts;
     for (let i = 0; i < frames.length; i++) {
-      const data = strippedHeader === null ? frames[i]! : join(strippedHeader, frames[i]!);
-      if (data.length === 0) continue;
+      const data = wholeFrame(entry, frames[i]!);
+      if (data === null || data.length === 0) continue;
+      if (entry.isDeflated) this.#madeBytes += data.length;
       const told = block.time * timestampScaleNs + i * (laceDurationNs ?? 0);
       if (!(told <= MAX_TIME_NS)) return;
       const ns = grid !== null && index === mainTrack ? onGrid(grid, told) : told;
@@ -114,10 +121,16 @@ class Collector {
    * used.
    */
   take(): RunSample[] {
+    this.#madeBytes = 0;
     for (const times of this.#times) times?.keep(this.#held);
     const batch = this.out;
     this.out = [];
     return batch;
+  }
+
+  /** `take` is due. */
+  get isFull(): boolean {
+    return this.out.length >= MAX_BATCH || this.#madeBytes >= MAX_MADE_BYTES;
   }
 
   /** The user of the units that `take` returned holds them, or is done with them. */
@@ -128,13 +141,6 @@ class Collector {
   flush(): void {
     for (const times of this.#times) times?.flush(this.out);
   }
-}
-
-function join(head: Uint8Array, rest: Uint8Array): Uint8Array {
-  const all = new Uint8Array(head.length + rest.length);
-  all.set(head);
-  all.set(rest, head.length);
-  return all;
 }
 
 /** A cluster's header and that of the block at which a run ends, bytes. */
@@ -228,7 +234,8 @@ async function* collect(
       continue;
     }
     offer(block);
-    if (collector.out.length >= MAX_BATCH) {
+    if (collector.isFull) {
+      await walk.turn();
       yield collector.take();
       collector.dropTaken();
     }

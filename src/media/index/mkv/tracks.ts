@@ -3,10 +3,11 @@ import type { Codec, DolbyVision, Track } from "../../types.ts";
 import { readDolbyVision } from "../dolby-vision.ts";
 import { aacConfig, codecOf, usualSamples } from "./codecs.ts";
 import { children, type ElementBudget, float, text, uint } from "./ebml.ts";
+import { type FramePacking, readEncodings, unpacked } from "./encodings.ts";
 import { ID } from "./ids.ts";
 
 /** A track of a Matroska file. */
-export interface MatroskaTrack {
+export interface MatroskaTrack extends FramePacking {
   readonly track: Track;
   /** Time between access units, ns; null when the file does not say. */
   readonly defaultDurationNs: number | null;
@@ -14,51 +15,12 @@ export interface MatroskaTrack {
   readonly measuredDurationNs?: number;
   /** Time between the frames of a laced block, ns; null when unknown. */
   readonly laceDurationNs: number | null;
-  /** Bytes removed from the start of each frame (ContentCompAlgo 3), to be put back. */
-  readonly strippedHeader: Uint8Array | null;
   /** It is this, but lacks the data for a decoder, which may be in the media. Absent: it is what `track` says. */
   readonly unsure?: { readonly codec: "h264" | "hevc"; readonly codecId: string };
 }
 
-/**
- * Longest prefix that header stripping may put back, bytes: real ones are 2–8 (sync words), and it is restored for every
- * frame, however small.
- */
-const MAX_STRIPPED_BYTES = 16;
 /** Longest name of a track that is kept, characters. */
 const MAX_NAME = 100;
-
-type Encoding = { readonly stripped: Uint8Array | null; readonly problem: string | null };
-
-function readEncodings(data: Uint8Array, budget: ElementBudget): Encoding {
-  let stripped: Uint8Array | null = null;
-  for (const encoding of children(data, budget)) {
-    if (encoding.id !== ID.CONTENT_ENCODING) continue;
-    let scope = 1;
-    let type = 0;
-    let algorithm = 0;
-    let settings: Uint8Array = new Uint8Array(0);
-    for (const field of children(encoding.data, budget)) {
-      if (field.id === ID.CONTENT_ENCODING_SCOPE) scope = uint(field.data);
-      else if (field.id === ID.CONTENT_ENCODING_TYPE) type = uint(field.data);
-      else if (field.id === ID.CONTENT_COMPRESSION) {
-        for (const { id, data } of children(field.data, budget)) {
-          if (id === ID.CONTENT_COMP_ALGO) algorithm = uint(data);
-          else if (id === ID.CONTENT_COMP_SETTINGS) settings = data.slice();
-        }
-      }
-    }
-    if (type !== 0) return { stripped: null, problem: "encrypted" };
-    if ((scope & 2) !== 0) return { stripped: null, problem: "with compressed codec data" };
-    if ((scope & 1) === 0) continue;
-    if (algorithm !== 3) return { stripped: null, problem: "compressed" };
-    if (stripped !== null || settings.length > MAX_STRIPPED_BYTES) {
-      return { stripped: null, problem: "compressed twice" };
-    }
-    stripped = settings;
-  }
-  return { stripped, problem: null };
-}
 
 /** Sample rates of sound, Hz: twice the highest in use. Others are damage and are replaced by Matroska's default. */
 function plausibleRate(hertz: number): number {
@@ -121,7 +83,9 @@ export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTra
   const kind = KINDS[number(ID.TRACK_TYPE, 0)] ?? "other";
   let codecId = string(ID.CODEC_ID) ?? "";
   let codec = codecOf(codecId);
-  let codecPrivate: Uint8Array | null = fields.get(ID.CODEC_PRIVATE)?.slice() ?? null;
+  const encoding = readEncodings(fields.get(ID.CONTENT_ENCODINGS) ?? new Uint8Array(0), budget);
+  const asStored = fields.get(ID.CODEC_PRIVATE)?.slice() ?? null;
+  let codecPrivate = asStored !== null && encoding.isPrivateDeflated ? unpacked(asStored) : asStored;
   const numbers = {
     width: null as number | null,
     height: null as number | null,
@@ -143,7 +107,6 @@ export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTra
   if (codec === "aac" && (codecPrivate === null || codecPrivate.length < 2)) {
     codecPrivate = aacConfig(codecId, numbers.rate, numbers.channels);
   }
-  const encoding = readEncodings(fields.get(ID.CONTENT_ENCODINGS) ?? new Uint8Array(0), budget);
   const problem = encoding.problem ?? (needsConfig(codec, codecPrivate) ? "without codec data" : null);
   const unsure = encoding.problem === null && problem !== null && (codec === "h264" || codec === "hevc")
     ? { codec, codecId }
@@ -181,7 +144,8 @@ export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTra
     defaultDurationNs,
     laceDurationNs: defaultDurationNs ??
       (audio ? usualSamples(codec, codecId, numbers.rate) * 1e9 / numbers.rate : null),
-    strippedHeader: encoding.stripped,
+    strippedHeader: encoding.strippedHeader,
+    isDeflated: encoding.isDeflated,
     ...(unsure === null ? {} : { unsure }),
   };
 }

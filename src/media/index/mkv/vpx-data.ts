@@ -2,6 +2,7 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import { vp9ConfigFrom } from "../../cmaf/vpx-config.ts";
 import { splitFrames } from "./block.ts";
+import { wholeFrame } from "./encodings.ts";
 import type { MatroskaHead } from "./head.ts";
 import type { MatroskaTrack } from "./tracks.ts";
 import { walkBlocks } from "./walk-blocks.ts";
@@ -27,8 +28,9 @@ export async function withVp9Config(
   let blocks = 0;
   await walkBlocks(start, head.firstClusterAt, signal, ({ track: number, bytes, body, end, flags }) => {
     const entry = open.get(number);
-    const [picture] = entry === undefined ? [] : splitFrames(bytes, body, end, flags) ?? [];
-    if (entry !== undefined && picture !== undefined) {
+    const [frame] = entry === undefined ? [] : splitFrames(bytes, body, end, flags) ?? [];
+    const picture = entry === undefined || frame === undefined ? null : wholeFrame(entry, frame);
+    if (entry !== undefined && picture !== null) {
       const { width, height } = entry.track;
       found.set(entry, vp9ConfigFrom(picture, width ?? 0, height ?? 0));
       open.delete(number);
