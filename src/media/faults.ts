@@ -20,12 +20,23 @@ export interface FaultCounts {
   readonly silenced: number;
   /** Runs without a picture (without sound where there are no pictures), though the index says where they are. */
   readonly empty: number;
-  /** Places of a transport stream where bytes are missing, or between packets. */
+  /** Places where bytes are missing, or damaged, or stand between packets. */
   readonly gaps: number;
+  /** Access units (blocks, where those cannot be told apart) that the reader could not read. */
+  readonly unread: number;
+  /** Access units that reached the muxer, and were neither written nor left out. */
+  readonly lost: number;
+  /** Stretches of media and HLS segments that begin elsewhere, or last longer or shorter, than was promised. */
+  readonly misplaced: number;
+  /** Outputs and HLS segments that ended before the length that was promised. */
+  readonly short: number;
 }
 
+/** Faults that are found elsewhere than in one slot. */
+type Elsewhere = "repeated" | "gaps" | "unread" | "short";
+
 /** What a muxer has seen in one slot. */
-export interface SlotTally extends Omit<FaultCounts, "repeated" | "gaps"> {
+export interface SlotTally extends Omit<FaultCounts, Elsewhere> {
   /** Access units, including those left out. */
   readonly units: number;
   /** For each stream of the slot: its first and last decoding time, and the number of access units between them. */
@@ -49,8 +60,12 @@ export const END_SLACK_90K = 180_000;
 const MAX_SLOTS = 32_768;
 /** Faults that are not reported: a cut recording has a few at its seams, and one is 20 to 40 ms of media. */
 const FREE_FAULTS = 12;
+/** A run begins at most this far from where the index says, 90 kHz (5 s): pictures are far apart, and decoded early. */
+export const MISPLACED_90K = 450_000;
 /** Empty runs that are not reported, as each is seconds of media: the last one may be beyond what there is. */
 const FREE_EMPTY = 1;
+/** Misplaced ones that are not reported: one may be the last, whose length is an estimate. */
+const FREE_MISPLACED = 1;
 /** … and this many per thousand access units. */
 const FREE_PER_MILLE = 2;
 /** Late ones per thousand that are not reported: a picture every few seconds makes the sound beside it late. */
@@ -66,6 +81,10 @@ export const NO_FAULTS: FaultCounts = {
   silenced: 0,
   empty: 0,
   gaps: 0,
+  unread: 0,
+  lost: 0,
+  misplaced: 0,
+  short: 0,
 };
 
 /** Gaps within this many bytes of a file count as one: readers of different ranges find the same one at different packets. */
@@ -78,6 +97,9 @@ const GAP_BYTES = 64 * 1024;
 export class FaultLedger {
   readonly #slots = new Map<number, SlotTally>();
   readonly #gaps = new Set<number>();
+  readonly #unread = new Set<number>();
+  readonly #misplaced = new Set<number>();
+  readonly #short = new Set<string>();
   readonly #known: FaultCounts;
   readonly #knownUnits: number;
   /** The warning for this many slots and gaps. */
@@ -94,14 +116,35 @@ export class FaultLedger {
     if (this.#slots.size < MAX_SLOTS) this.#slots.set(slot, tally);
   }
 
-  /** Bytes are missing before the packet at `at` of the file, or are between it and the one before it. */
+  /** Bytes are missing or damaged before the packet or cluster at `at` of the file, or are between it and the one before it. */
   gap(at: number): void {
     if (this.#gaps.size < MAX_SLOTS) this.#gaps.add(Math.floor(at / GAP_BYTES));
   }
 
+  /** What stands at `at` of the file cannot be read. */
+  unread(at: number): void {
+    if (this.#unread.size < MAX_SLOTS) this.#unread.add(at);
+  }
+
+  /** Segment `n` is not as long as the playlist says. */
+  misplaced(n: number): void {
+    if (this.#misplaced.size < MAX_SLOTS) this.#misplaced.add(n);
+  }
+
+  /** The output `name` was shorter than it was promised. */
+  short(name: string): void {
+    if (this.#short.size < MAX_SLOTS) this.#short.add(name);
+  }
+
   /** All faults so far. */
   get counts(): FaultCounts {
-    const sum = { ...this.#known, gaps: this.#gaps.size };
+    const sum = {
+      ...this.#known,
+      gaps: this.#gaps.size,
+      unread: this.#unread.size,
+      misplaced: this.#misplaced.size,
+      short: this.#short.size,
+    };
     for (const [slot, tally] of this.#slots) {
       sum.dropped += tally.dropped;
       sum.ranBack += tally.ranBack;
@@ -109,6 +152,8 @@ export class FaultLedger {
       sum.beyondEnd += tally.beyondEnd;
       sum.silenced += tally.silenced;
       sum.empty += tally.empty;
+      sum.lost += tally.lost;
+      sum.misplaced += tally.misplaced;
       const before = this.#slots.get(slot - 1);
       if (before !== undefined) sum.repeated += repeatedUnits(before, tally);
     }
@@ -117,7 +162,7 @@ export class FaultLedger {
 
   /** The warning for the user; null while there is nothing worth one. */
   get warning(): string | null {
-    const size = this.#slots.size + this.#gaps.size;
+    const size = this.#slots.size + this.#gaps.size + this.#unread.size + this.#misplaced.size + this.#short.size;
     if (this.#told?.size !== size) this.#told = { size, warning: this.#describe() };
     return this.#told.warning;
   }
@@ -134,7 +179,15 @@ export class FaultLedger {
       return count > FREE_FAULTS && isMuch ? [`${count} ${text}`] : [];
     });
     const all = [
-      ...(counts.gaps > 0 ? [`bytes are missing, or between its packets, at ${counts.gaps} of its places`] : []),
+      ...(counts.gaps > 0
+        ? [`bytes are missing or damaged, or between its packets, at ${counts.gaps} of its places`]
+        : []),
+      ...(counts.unread > 0 ? [`${counts.unread} of its pictures and frames of sound cannot be read`] : []),
+      ...(counts.lost > 0 ? [`${counts.lost} were lost in the engine`] : []),
+      ...(counts.short > 0 ? [`${counts.short} of its outputs were shorter than promised`] : []),
+      ...(counts.misplaced > FREE_MISPLACED
+        ? [`${counts.misplaced} stretches begin seconds from where the playlist says`]
+        : []),
       ...(counts.empty > FREE_EMPTY ? [`${counts.empty} stretches of some seconds are empty`] : []),
       ...(texts.length > 0 ? [`of ${units} pictures and frames of sound ${texts.join(", ")}`] : []),
     ];
@@ -142,7 +195,9 @@ export class FaultLedger {
   }
 }
 
-const TEXTS: Readonly<Record<Exclude<keyof FaultCounts, "gaps" | "empty">, string>> = {
+const TEXTS: Readonly<
+  Record<Exclude<keyof FaultCounts, Elsewhere | "empty" | "lost" | "misplaced"> | "repeated", string>
+> = {
   dropped: "were left out",
   repeated: "came twice",
   ranBack: "had times that run back",

@@ -12,6 +12,7 @@ import { ConsiderateSource, IndexWork } from "./index/work.ts";
 import { presentIndex } from "./presentation.ts";
 import { type Container, SNIFF_BYTES, sniffContainer } from "../bytes/container.ts";
 import { requireProportion } from "./plausible.ts";
+import type { FaultLedger } from "./faults.ts";
 import type { MediaIndex, OpenOptions } from "./timeline.ts";
 import { transcodeIndex } from "./transcode/transcode-index.ts";
 import type { HlsPlan, Presentation, TsLayout } from "./types.ts";
@@ -29,14 +30,15 @@ export async function openMedia(source: ByteSource, options: OpenOptions): Promi
 /** As it is kept, long after the swarm was left. A function of its own: closures made in `openMedia` would keep the source. */
 function lasting(presentation: Presentation): Presentation {
   let plan: HlsPlan | null = null;
+  const { faults } = presentation;
   return {
     ...presentation,
-    ts: considerate(presentation.ts),
+    ts: considerate(presentation.ts, faults),
     tsFrom: async (ms, from, signal) =>
-      considerate(await working(from, signal, (work) => presentation.tsFrom(ms, work, signal))),
+      considerate(await working(from, signal, (work) => presentation.tsFrom(ms, work, signal)), faults),
     planHls: async (from, signal) => {
       const hls = await working(from, signal, (work) => presentation.planHls(work, signal));
-      return plan ??= considerateHls(hls);
+      return plan ??= considerateHls(hls, faults);
     },
   };
 }
@@ -51,14 +53,41 @@ async function working<T>(source: ByteSource, signal: AbortSignal, read: (work: 
   }
 }
 
-/** Other work gets its turn while it is read. */
-function considerate(ts: TsLayout): TsLayout {
-  return { ...ts, read: (start, end, from, ...rest) => ts.read(start, end, new ConsiderateSource(from), ...rest) };
+/** Other work gets its turn while it is read, and `faults` hears of it when less comes than was promised. */
+function considerate(ts: TsLayout, faults: FaultLedger): TsLayout {
+  return {
+    ...ts,
+    read: (start, end, from, ...rest) => {
+      const stop = end ?? ts.sizeBytes;
+      const chunks = ts.read(start, end, new ConsiderateSource(from), ...rest);
+      return stop === null ? chunks : counted(chunks, stop - start, () => faults.short("MPEG TS"));
+    },
+  };
 }
 
-/** As `considerate`. */
-function considerateHls(hls: HlsPlan): HlsPlan {
-  return { ...hls, readSegment: (n, media, ...rest) => hls.readSegment(n, new ConsiderateSource(media), ...rest) };
+/** As `considerate`. A segment of unknown length has something in it. */
+function considerateHls(hls: HlsPlan, faults: FaultLedger): HlsPlan {
+  return {
+    ...hls,
+    readSegment: (n, media, ...rest) => {
+      const chunks = hls.readSegment(n, new ConsiderateSource(media), ...rest);
+      return counted(chunks, hls.segmentBytes(n) ?? 1, () => faults.short(`segment ${n}`));
+    },
+  };
+}
+
+/** `chunks`; calls `onShort` if they end with fewer than `leastBytes`. */
+async function* counted(
+  chunks: AsyncIterable<Uint8Array>,
+  leastBytes: number,
+  onShort: () => void,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    yield chunk;
+  }
+  if (bytes < leastBytes) onShort();
 }
 
 async function present(source: IndexWork, options: OpenOptions): Promise<Presentation> {

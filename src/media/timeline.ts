@@ -9,6 +9,7 @@
  */
 import type { ByteLender, ByteSource } from "../bytes/source.ts";
 import type { Column } from "./column.ts";
+import type { FaultLedger } from "./faults.ts";
 import type { MemoryAccount } from "./index/work.ts";
 import type { PresentationOptions, Run, Track } from "./types.ts";
 
@@ -91,6 +92,8 @@ export interface StreamedTimeline {
   readonly runs: readonly StreamedRun[];
   /** Tracks known to have no access unit; absent: none. */
   readonly empty?: ReadonlySet<number>;
+  /** Where its reader counts what it cannot read; absent: it counts nothing. */
+  readonly faults?: FaultLedger;
   /**
    * The access units of `runs[run]` for the tracks in `wanted` (indexes into `MediaIndex.tracks`), in file order, in
    * batches of any size. Depends on nothing but the file: reading a run alone or after its predecessor, with any

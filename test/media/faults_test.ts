@@ -1,12 +1,13 @@
 /** What the muxer counts when an index is wrong, and what the user is told. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { FaultLedger, type SlotTally } from "../../src/media/faults.ts";
+import { FaultLedger, NO_FAULTS, type SlotTally } from "../../src/media/faults.ts";
 import { presentIndex } from "../../src/media/presentation.ts";
 import type { MediaIndex, RunSample, StreamedRun } from "../../src/media/timeline.ts";
 import type { Track } from "../../src/media/types.ts";
 import { MemorySource } from "../support/memory-source.ts";
-import { collect, NEVER, openBytes, UNCOUNTED } from "./support/files.ts";
+import { cluster, matroska, second, simpleBlock } from "./mkv-support.ts";
+import { collect, fixture, NEVER, openBytes, UNCOUNTED } from "./support/files.ts";
 import { avcEntry, contiguousTables, fileOf, fullBox, movieBox, nalUnit, u32 } from "./support/mp4-builder.ts";
 
 const TRACK: Track = {
@@ -68,7 +69,7 @@ async function playedFaults(index: MediaIndex) {
   return faults!;
 }
 
-const SOUND = { dropped: 0, repeated: 0, ranBack: 0, late: 0, beyondEnd: 0, silenced: 0, empty: 0, gaps: 0 };
+const SOUND = NO_FAULTS;
 
 test("StreamedMuxer counts nothing when a file is as its index says", async () => {
   const faults = await playedFaults(indexOf([from90k(0, 100), from90k(100 * FRAME_90K, 100)]));
@@ -115,6 +116,42 @@ test("FaultLedger reports nothing while faults are few", () => {
   ledger.record(1, tally(12));
   assertEquals(ledger.counts.dropped, 24);
   assertEquals(ledger.warning?.endsWith("of 10000 pictures and frames of sound 24 were left out"), true);
+  // One stretch that lost much is told however long the film is.
+  const long = new FaultLedger();
+  for (let slot = 0; slot < 100; slot++) long.record(slot, tally(slot === 50 ? 13 : 0));
+  assertEquals(long.warning?.endsWith("of 500000 pictures and frames of sound 13 were left out"), true);
+});
+
+test("StreamedMuxer counts runs that begin elsewhere than the index says", async () => {
+  // As if each entry of the index had the time of another one.
+  const late90k = 300 * FRAME_90K;
+  const runs = [0, 1, 2, 3].map((run) => from90k(run * 100 * FRAME_90K + (run > 0 ? late90k : 0), 100));
+  const faults = await playedFaults(indexOf(runs));
+  assertEquals(faults.counts.misplaced, 3);
+  assertEquals(faults.warning?.includes("3 stretches begin seconds from where the playlist says"), true);
+});
+
+test("openMedia() tells an output that ends before the length that was promised", async () => {
+  const file = fixture("mp4-front.mp4");
+  const { ts, faults } = await openBytes(file);
+  const source = new MemorySource(file);
+  await collect(ts.read(0, null, source, NEVER));
+  assertEquals(faults.counts, SOUND);
+  await collect(ts.read(0, ts.sizeBytes! + 188, source, NEVER));
+  assertEquals(faults.counts.short, 1);
+  assertEquals(faults.warning?.includes("1 of its outputs were shorter than promised"), true);
+});
+
+test("openMedia() tells places of a Matroska film that are damaged, and blocks that cannot be read", async () => {
+  const clusters = [0, 1, 2, 3].map((n) => second(n * 2000));
+  const badLace = cluster(8000, [simpleBlock(1, 0, 0x86, new Uint8Array([200, 255]))]);
+  const file = matroska([...clusters, badLace], { durationMs: 10_000 });
+  const start = file.length - badLace.length - 2 * clusters[3]!.length;
+  file.fill(0, start + 24, start + 34);
+  const { ts, faults } = await openBytes(file);
+  for (let i = 0; i < 2; i++) await collect(ts.read(0, null, new MemorySource(file), NEVER));
+  assertEquals([faults.counts.gaps, faults.counts.unread], [1, 1]);
+  assertEquals(faults.warning?.includes("1 of its pictures and frames of sound cannot be read"), true);
 });
 
 test("openMedia() counts pictures of an MP4 when its table repeats or stops the clock, or goes beyond the movie", async () => {

@@ -82,6 +82,8 @@ export class FragmentSlot {
   #timed = 0;
   #usedBytes = 0;
   readonly #counts = { units: 0, dropped: 0, late: 0, ranBack: 0, beyondEnd: 0, silenced: 0 };
+  /** Access units that were written. */
+  #written = 0;
 
   /** `streams`: the first one decides when fragments end. `lender`: as of `StreamedTimeline.readRun`. */
   constructor(
@@ -147,7 +149,8 @@ export class FragmentSlot {
   /** What the writer has seen so far. Complete after `finish`. */
   get tally(): SlotTally {
     const isEmpty = this.#options.sizeBytes !== null && this.#lanes[0]!.span === null;
-    return { ...this.#counts, empty: isEmpty ? 1 : 0, spans: this.#lanes.map(({ span }) => span) };
+    const lost = this.#counts.units - this.#counts.dropped - this.#written;
+    return { ...this.#counts, lost, misplaced: 0, empty: isEmpty ? 1 : 0, spans: this.#lanes.map(({ span }) => span) };
   }
 
   /** Writes the rest. */
@@ -178,6 +181,7 @@ export class FragmentSlot {
       const number = this.#options.run * NUMBERS + Math.min(this.#number++, NUMBERS - 1) + 1;
       writeFragment(this.#sink, number, filled);
       this.#usedBytes += sizeOf(filled);
+      this.#written += filled.reduce((sum, { units }) => sum + units.length, 0);
     }
     for (const lane of this.#lanes) {
       const done = lane.queue.splice(0, atEnd ? lane.queue.length : Math.max(0, lane.queue.length - 1));

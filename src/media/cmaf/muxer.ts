@@ -23,11 +23,12 @@ export class CmafMuxer {
   /** First byte of each run's slot, with the end as the last entry; null when sizes are not known in advance. */
   readonly firstBytes: Float64Array | null;
   /** Faults in the runs read so far. */
-  readonly faults = new FaultLedger();
+  readonly faults: FaultLedger;
 
   constructor(streams: readonly CmafStream[], timeline: StreamedTimeline) {
     this.#streams = streams;
     this.#timeline = timeline;
+    this.faults = timeline.faults ?? new FaultLedger();
     this.#wanted = new Set(streams.map(({ trackIndex }) => trackIndex));
     this.offset90k = Math.max(...streams.map(({ early90k }) => early90k));
     this.firstBytes = this.#layOut();

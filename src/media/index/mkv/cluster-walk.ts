@@ -87,6 +87,8 @@ export interface WalkOptions {
   readonly stop?: (clusterAt: number, blockAt: number) => boolean;
   /** Where it is expected to end: little is read after it. Default: not known. */
   readonly untilBytes?: number;
+  /** Called with the place of each block that is too large to be read. */
+  readonly onTooLarge?: (position: number) => void;
   /** Takes memory back, see `giveBack`. Default: nobody does. */
   readonly lender?: ByteLender | undefined;
 }
@@ -104,11 +106,13 @@ export class ClusterWalk {
   #missing = MAX_HEADER_BYTES;
   readonly #signal: AbortSignal;
   readonly #stop: ((clusterAt: number, blockAt: number) => boolean) | undefined;
+  readonly #onTooLarge: WalkOptions["onTooLarge"];
 
   /** Call `locate()` first. */
   constructor(source: ByteSource, position: number, signal: AbortSignal, options: WalkOptions = {}) {
-    const { stop, untilBytes = Infinity, lender = null } = options;
+    const { stop, untilBytes = Infinity, lender = null, onTooLarge } = options;
     this.#stop = stop;
+    this.#onTooLarge = onTooLarge;
     this.#signal = signal;
     this.#window = new ClusterWindow(source, position, { chunkBytes: CHUNK_BYTES, untilBytes, signal, lender });
   }
@@ -149,6 +153,7 @@ export class ClusterWalk {
       if (window.position + headerBytes + size > this.#clusterEnd) return "search";
       const wanted = header.id === ID.SIMPLE_BLOCK || header.id === ID.BLOCK_GROUP;
       if ((!wanted && header.id !== ID.TIMESTAMP) || size > MAX_BLOCK_BYTES) {
+        if (wanted) this.#onTooLarge?.(window.position);
         window.seek(window.position + headerBytes + size);
         continue;
       }
@@ -171,6 +176,11 @@ export class ClusterWalk {
         : this.#group(header.body, end, place);
       if (block !== null) return block;
     }
+  }
+
+  /** Where the walk is in the file. */
+  get position(): number {
+    return this.#window.position;
   }
 
   /** Gives others a turn if that is due. */

@@ -3,6 +3,7 @@
  * are presentation times; `decode-times.ts` derives decoding times.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
+import { FaultLedger } from "../../faults.ts";
 import type { MediaIndex, OpenOptions, StreamedRun } from "../../timeline.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
 import { hasCluster } from "./cluster-walk.ts";
@@ -118,8 +119,10 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
   const anchors = plan.map((run) => run.anchor);
   const { track: mainInfo, defaultDurationNs } = tracks[main]!;
   const cueTimes = head.cues.filter((cue) => cue.trackNumber === mainInfo.id).map((cue) => cue.timeNs);
+  const faults = new FaultLedger();
   const facts: RunFacts = {
     tracks,
+    faults,
     timestampScaleNs: head.timestampScaleNs,
     mainTrack: main,
     depths,
@@ -137,6 +140,7 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
     timeline: {
       kind: "streamed",
       runs,
+      faults,
       readRun: (run, wanted, from, signal, lender) =>
         readRun(facts, anchors[run]!, anchors[run + 1] ?? null, wanted, from, signal, lender),
     },

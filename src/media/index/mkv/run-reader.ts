@@ -1,6 +1,7 @@
 /** Turns the blocks of one run into access units with times. */
 import type { ByteLender, ByteSource } from "../../../bytes/source.ts";
 import { HeldParts } from "../../source/held-parts.ts";
+import type { FaultLedger } from "../../faults.ts";
 import type { RunSample } from "../../timeline.ts";
 import type { Anchor } from "./anchors.ts";
 import { splitFrames } from "./block.ts";
@@ -25,6 +26,8 @@ export interface RunFacts {
   readonly grid: FrameGrid | null;
   /** Where another film begins in the same file; null if none follows. */
   readonly endsAt: number | null;
+  /** Where it is counted what cannot be read. */
+  readonly faults: FaultLedger;
 }
 
 /** Most access units per batch: small ones in laces take far more memory as objects than in the file. */
@@ -96,16 +99,18 @@ class Collector {
     const index = this.#byNumber.get(block.track);
     if (index === undefined) return;
     const frames = splitFrames(block.bytes, block.body, block.end, block.flags);
-    if (frames === null) return;
+    const unread = () => this.#facts.faults.unread(block.clusterAt + block.blockAt);
+    if (frames === null) return unread();
     const entry = this.#facts.tracks[index]!;
     const { laceDurationNs, track } = entry;
     const { timestampScaleNs, shift90k, grid, mainTrack } = this.#facts;
     for (let i = 0; i < frames.length; i++) {
       const data = wholeFrame(entry, frames[i]!);
+      if (data === null) unread();
       if (data === null || data.length === 0) continue;
       if (entry.isDeflated) this.#madeBytes += data.length;
       const told = block.time * timestampScaleNs + i * (laceDurationNs ?? 0);
-      if (!(told <= MAX_TIME_NS)) return;
+      if (!(told <= MAX_TIME_NS)) return unread();
       const ns = grid !== null && index === mainTrack ? onGrid(grid, told) : told;
       const pts90k = Math.round(ns * 9e-5) + shift90k;
       const keyframe = track.kind !== "video" || block.keyframe;
@@ -172,7 +177,8 @@ export async function* readRun(
   signal: AbortSignal,
   lender?: ByteLender,
 ): AsyncGenerator<readonly RunSample[]> {
-  const walk = new ClusterWalk(source, start.position, signal, { ...endOf(end, facts.endsAt), lender });
+  const onTooLarge = (at: number) => facts.faults.unread(at);
+  const walk = new ClusterWalk(source, start.position, signal, { ...endOf(end, facts.endsAt), lender, onTooLarge });
   try {
     if (!await walk.locate()) return;
     yield* collect(facts, walk, new Collector(facts, wanted, lender ?? null), start, end);
@@ -229,6 +235,7 @@ async function* collect(
       if (filling !== null) await filling;
       else if (block === "more") await walk.fill();
       else if (!await walk.search()) break;
+      else facts.faults.gap(walk.position);
       collector.dropTaken();
       walk.giveBack();
       continue;

@@ -34,6 +34,8 @@ import { TimeScanner } from "./time-scan.ts";
 const CUTTER_VERSION = 2;
 /** How long before the first picture sound may begin, 90 kHz (10 s). */
 const ORIGIN_SLACK_90K = 900_000;
+/** A segment that lasts this much longer or shorter than the playlist says is told, 90 kHz (10 s): all are estimates. */
+const MISPLACED_90K = 900_000;
 /**
  * Packets whose times give a first guess of the bit rate (the 64 KiB already read to recognise packets), and the least
  * media in them that counts, 90 kHz.
@@ -97,9 +99,26 @@ interface Segmenting {
   readonly preferred: string | null | undefined;
   readonly edit: MapEdit;
   readonly delivered: Delivered;
+  readonly faults: FaultLedger;
 }
 
-function hlsPlan({ file, program: asStored, plan, output, preferred, edit, delivered }: Segmenting): PlacedPlan {
+/** Counts in `faults` the segments of `plan` that last much longer or shorter than it says, as far as two in a row were read. */
+function lengthWatch({ cuts }: CutPlan, faults: FaultLedger): (n: number, startPts90k: number) => void {
+  const starts = new Map<number, number>();
+  return (n, startPts90k) => {
+    starts.set(n, startPts90k);
+    for (const one of [n - 1, n]) {
+      const [from, to] = [starts.get(one), starts.get(one + 1)];
+      if (from === undefined || to === undefined || cuts[one + 1]!.discontinuity) continue;
+      if (Math.abs(stepBetween(from, to) - cuts[one]!.durationMs * 90) > MISPLACED_90K) faults.misplaced(one);
+    }
+  };
+}
+
+function hlsPlan(
+  { file, program: asStored, plan, output, preferred, edit, delivered, faults }: Segmenting,
+): PlacedPlan {
+  const begins = lengthWatch(plan, faults);
   const edited = (one: ChosenProgram) => ({ ...one, map: editMap(one.map, edit) });
   const asDelivered = edited(asStored);
   const outputOf = (one: ChosenProgram) => outputTracks(one, preferred);
@@ -135,10 +154,16 @@ function hlsPlan({ file, program: asStored, plan, output, preferred, edit, deliv
     segmentBytes: () => null,
     readSegment(n, source, signal, buffers) {
       if (segments[n] === undefined) throw new MillraceError("not_found", `no segment ${n}`);
+      const follow = grid.follow(n);
+      let hasBegun = false;
       const place: SegmentPlace = {
         first: n === 0,
         searchEnd: grid.searchFrom(n + 1),
-        accessPoint: grid.follow(n),
+        accessPoint(point) {
+          if (!hasBegun) begins(n, point.pts90k);
+          hasBegun = true;
+          follow(point);
+        },
         outputOf,
         async start() {
           const { packet, program: there } = await locate(n, source, signal);
@@ -211,7 +236,16 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
   };
   let hls: PlacedPlan | null = null;
   const planned = async (from: ByteSource, abort: AbortSignal) =>
-    hls ??= hlsPlan({ file: format, program, plan: await plan(from, abort), output, preferred, edit, delivered });
+    hls ??= hlsPlan({
+      file: format,
+      program,
+      plan: await plan(from, abort),
+      output,
+      preferred,
+      edit,
+      delivered,
+      faults,
+    });
   const ts: TsLayout = {
     sizeBytes,
     ...(delivered.isFile && strideBytes === PACKET_BYTES ? { copiedFrom: firstAt, watch } : {}),

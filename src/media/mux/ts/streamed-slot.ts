@@ -3,7 +3,7 @@
  * depends on the access units and their order alone, never on how they were batched, so every read of a slot gives the
  * same bytes.
  */
-import type { SlotTally, StreamSpan } from "../../faults.ts";
+import { MISPLACED_90K, type SlotTally } from "../../faults.ts";
 import type { ByteLender } from "../../../bytes/source.ts";
 import { HeldParts } from "../../source/held-parts.ts";
 import type { RunSample } from "../../timeline.ts";
@@ -12,6 +12,7 @@ import type { PacketSink } from "./chunks.ts";
 import { writeNullPacket, writePcrPacket, writeZeroPacket } from "./packets.ts";
 import { maxPesBytes, pesPackets, type Program, writeAccessUnit, writePsi } from "./program.ts";
 import { AccessFlags } from "./access-flags.ts";
+import { headOf, type Lane } from "./lane.ts";
 import { AudioPacker, type PackedFrames } from "./packed-audio.ts";
 import { FREE_PCR_PACKETS, PCR_PER_PAYLOAD, pcrPacketsBy } from "./slot-bound.ts";
 import type { StreamedSlotOptions } from "./slot-options.ts";
@@ -44,27 +45,6 @@ const SOUND_WINDOW_90K = 180_000;
 /** Most of an access unit that does not fit its slot that may be used to bring a counter to its end. */
 const REMNANT_BYTES = 1024;
 
-interface Lane {
-  /** Joins frames before they enter the queue; null if each access unit has its own PES. */
-  readonly packer: AudioPacker | null;
-  readonly queue: PackedFrames[];
-  /** Newest time of all streams when its last access unit came. */
-  arrived90k: number;
-  /** How many of `queue`, from its start, are kept. */
-  kept: number;
-  packets: number;
-  /** First access unit that did not fit. */
-  overflow: RunSample | null;
-  readonly flags: AccessFlags;
-  /** Times of its access units; null before the first one. */
-  span: StreamSpan | null;
-}
-
-/** The next access unit of a stream, ready or not. */
-function headOf({ queue, packer }: Lane): Pick<RunSample, "dts90k"> | null {
-  return queue[0] ?? packer?.first ?? null;
-}
-
 /** Null packets made in one go. */
 const PADDING_PACKETS = 1024;
 /** How far an estimate may be from a slot's first decoding time, 90 kHz: half of the decoder's delay. More is an error. */
@@ -93,6 +73,8 @@ export class StreamedSlot {
   #started = false;
   #overflowed = false;
   readonly #counts = { units: 0, dropped: 0, late: 0, ranBack: 0, beyondEnd: 0, silenced: 0 };
+  /** Access units that were written. */
+  #written = 0;
 
   /** `lender`: where the bytes of the access units are lent from, until `keep`. Default: they are the muxer's own. */
   constructor(program: Program, options: StreamedSlotOptions, sink: PacketSink, lender: ByteLender | null = null) {
@@ -154,8 +136,16 @@ export class StreamedSlot {
   get tally(): SlotTally {
     // Where runs are planned by estimates, some turn out to have nothing.
     const isPlanned = this.#options.packets !== null && this.#duration90k > 0;
-    const isEmpty = isPlanned && this.#lanes[this.#program.pcrStream]!.span === null;
-    return { ...this.#counts, empty: isEmpty ? 1 : 0, spans: this.#lanes.map(({ span }) => span) };
+    const { isFirst, startDts90k } = this.#options;
+    const { span } = this.#lanes[this.#program.pcrStream]!;
+    const off90k = isPlanned && !isFirst && span !== null ? Math.abs(span.first90k - startDts90k) : 0;
+    return {
+      ...this.#counts,
+      lost: this.#counts.units - this.#counts.dropped - this.#written,
+      empty: isPlanned && span === null ? 1 : 0,
+      misplaced: off90k > MISPLACED_90K ? 1 : 0,
+      spans: this.#lanes.map((lane) => lane.span),
+    };
   }
 
   /** Keeps the bytes of the waiting access units. Call it before more are read. */
@@ -293,6 +283,7 @@ export class StreamedSlot {
       return;
     }
     this.#write(index, sample, packets, pcr90k);
+    this.#written += sample.frames ?? 1;
   }
 
   #write(index: number, sample: RunSample, packets: number, pcr90k: number): void {

@@ -23,11 +23,12 @@ export class StreamedMuxer {
   /** First packet of each run's slot, with the end as the last entry; null when sizes are not known in advance. */
   readonly firstPackets: Float64Array | null;
   /** Faults in the slots read so far. */
-  readonly faults = new FaultLedger();
+  readonly faults: FaultLedger;
 
   constructor(program: Program, timeline: StreamedTimeline) {
     this.#program = program;
     this.#timeline = timeline;
+    this.faults = timeline.faults ?? new FaultLedger();
     this.#wanted = new Set(program.streams.map((stream) => stream.trackIndex));
     this.firstPackets = this.#layOut();
   }
