@@ -4,7 +4,7 @@ import type { Config } from "../src/config.ts";
 import { createEngine, type Engine, type EngineOptions } from "../src/engine.ts";
 import { openClient } from "../src/database/open-client.ts";
 import { describeError, hasCode, MillraceError } from "../src/errors.ts";
-import type { HttpServer, Ports, SocketAddress } from "../src/ports.ts";
+import type { HttpServer, Ports, RequestInfo, SocketAddress } from "../src/ports.ts";
 import { chooseDirectories, type Directories, removeLeftovers, requirePrivate } from "./directories.ts";
 import { lockDirectory } from "./directory-lock.ts";
 import { copyLibrary } from "./shared/native-library.ts";
@@ -17,10 +17,15 @@ const RESPONSE_GRACE_MS = 1500;
 /** After this long the program ends even if something still hangs, ms. */
 const STOP_DEADLINE_MS = 2800;
 
+/** What the listeners of fronts get together of the places for connections that the engine's own port has. */
+const FRONTS_SHARE = 0.5;
+
 /** A serving engine. */
 export interface Serving {
   /** `http://host:port`, as clients on this machine reach it. */
   readonly baseUrl: string;
+  /** Fronts with a listener of their own, each as `baseUrl`. */
+  readonly fronts: Readonly<Record<string, string>>;
   /** `host:port` for peers; null when none can connect. */
   readonly peers: string | null;
   /** Ends everything within 3 s. */
@@ -47,11 +52,21 @@ export async function startServing(config: Config, ports: Ports): Promise<Servin
   if (!ports.sqlite) await copyLibrary(directories.stateDir, ports.log);
   if (!config.databaseUrl) await warnWithoutDatabase(ports);
   let engine: Engine | null = null;
+  const servers: HttpServer[] = [];
   let server: HttpServer;
+  const fronts: Record<string, string> = {};
   try {
     engine = await createEngine(ports, engineOptions(config, directories));
-    server = await listen(config, ports, engine);
+    servers.push(server = await listen(config, ports, engine));
+    const own = config.fronts.filter(({ port }) => port !== null);
+    for (const front of own) {
+      const listener = await listen(config, ports, engine, { ...front, share: FRONTS_SHARE / own.length });
+      servers.push(listener);
+      fronts[front.name] = `http://${reachable(listener.address)}`;
+      ports.log.log("info", "a front listens", { front: front.name, url: fronts[front.name] });
+    }
   } catch (error) {
+    await Promise.all(servers.map((one) => one.close(0)));
     await engine?.close();
     release();
     throw error;
@@ -62,8 +77,9 @@ export async function startServing(config: Config, ports: Ports): Promise<Servin
   void warmUp(baseUrl, ports.clock);
   return {
     baseUrl,
+    fronts,
     peers: peers === null ? null : reachable(peers),
-    stop: () => stop(server, engine).finally(release),
+    stop: () => stop(servers, engine).finally(release),
   };
 }
 
@@ -87,13 +103,28 @@ async function lockDirectories({ cache }: Config, { stateDir, cacheDir }: Direct
 
 /** The configuration as options of the engine. */
 function engineOptions(config: Config, directories: Directories): EngineOptions {
-  const { dhtBootstrap, ...rest } = config;
-  return { ...rest, ...directories, deviceName: os.hostname(), ...(dhtBootstrap.length > 0 && { dhtBootstrap }) };
+  const { dhtBootstrap, fronts, ...rest } = config;
+  const names = [...new Set(fronts.map(({ name }) => name))];
+  return {
+    ...rest,
+    fronts: names,
+    ...directories,
+    deviceName: os.hostname(),
+    ...(dhtBootstrap.length > 0 && { dhtBootstrap }),
+  };
 }
 
-async function listen(config: Config, ports: Ports, engine: Engine): Promise<HttpServer> {
-  const serve = (host: string) =>
-    ports.http.serve({ host, port: config.httpPort }, (request, info) => engine.fetch(request, info));
+/** Listens at the port of the engine, or of a front. */
+async function listen(
+  config: Config,
+  ports: Ports,
+  engine: Engine,
+  front?: { readonly name: string; readonly port: number | null; readonly share: number },
+): Promise<HttpServer> {
+  const port = front?.port ?? config.httpPort;
+  const answer = (request: Request, info: RequestInfo) =>
+    engine.fetch(request, front === undefined ? info : { ...info, front: front.name });
+  const serve = (host: string) => ports.http.serve({ host, port }, answer, { share: front?.share ?? 1 });
   if (!config.bindAll) return await serve(config.httpHost);
   try {
     // On systems with both, "::" also accepts IPv4.
@@ -109,10 +140,10 @@ export function reachable({ host, port }: SocketAddress): string {
   return formatAddress({ host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port });
 }
 
-async function stop(server: HttpServer, engine: Engine): Promise<void> {
+async function stop(servers: readonly HttpServer[], engine: Engine): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const deadline = new Promise<void>((resolve) => timer = setTimeout(resolve, STOP_DEADLINE_MS));
-  const ended = Promise.allSettled([server.close(RESPONSE_GRACE_MS), engine.close()]);
+  const ended = Promise.allSettled([...servers.map((server) => server.close(RESPONSE_GRACE_MS)), engine.close()]);
   await Promise.race([ended, deadline]);
   clearTimeout(timer);
 }

@@ -19,6 +19,9 @@ import { VERSION } from "./version.ts";
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 
+/** What `--front` turns on. */
+const FRONTS = ["hdhomerun", "dlna", "torrserver"] as const;
+
 /** Default of `--cache-limit`, bytes: a few films on disk, one film's window in memory. */
 const CACHE_LIMIT_BYTES = { disk: 10 * GIB, ram: 512 * MIB } as const;
 
@@ -114,9 +117,15 @@ const OPTIONS = {
   ),
   fronts: option(
     "front",
-    value.list(value.choice("hdhomerun", "dlna")),
+    value.list(value.withPort(...FRONTS)),
     [],
-    "Also appear in the local network as a device: hdhomerun, a tuner with the library's channels, or dlna, a media server with the library; repeatable",
+    "Also be a server that other programs know, with =PORT at a port of its own, too: hdhomerun, a tuner with the library's channels; dlna, a media server with the library; torrserver; repeatable",
+  ),
+  frontPages: option(
+    "front-pages",
+    value.list(value.choice(...FRONTS)),
+    [],
+    "Front that web pages of every origin may use; repeatable",
   ),
   playerPrograms: option(
     "player",

@@ -17,6 +17,9 @@ import { createCache } from "./engine/storage.ts";
 import { openSwarms } from "./engine/swarms.ts";
 import { Admission } from "./http/admission.ts";
 import { createApp } from "./http/app.ts";
+import type { FrontName, HttpParts } from "./http/context.ts";
+import { Fronts } from "./http/fronts/serve.ts";
+import { FrontStates } from "./http/fronts/states.ts";
 import { SentSessions } from "./http/sent-sessions.ts";
 import { startRelay } from "./live/broadcast/relay.ts";
 import { engineFigures } from "./metrics/engine-figures.ts";
@@ -92,7 +95,9 @@ async function assemble(ground: Ground): Promise<Engine> {
     isConnected: connected,
   });
   const allowPrivateFetch = options.allowPrivateFetch ?? false;
-  const app = createApp({
+  const frontStates = new FrontStates({ files: ports.files, stateDir, clock, log });
+  closing.push(() => frontStates.close());
+  const httpParts: HttpParts = {
     sessions,
     cacheFigures,
     policy,
@@ -104,6 +109,8 @@ async function assemble(ground: Ground): Promise<Engine> {
     pages,
     sentSessions: new SentSessions(),
     fronts: options.fronts ?? [],
+    frontPages: options.frontPages ?? [],
+    frontStates,
     clock,
     log,
     metrics,
@@ -145,10 +152,15 @@ async function assemble(ground: Ground): Promise<Engine> {
       hasScreen: () => ports.programs.hasDesktop(),
       isConnected: connected,
     },
-  });
+  };
+  const fronts = new Fronts(httpParts);
+  const app = createApp(httpParts, fronts);
   await library.lists.start();
   return {
-    fetch: async (request, info) => await app.fetch(request, { info: info ?? LOCAL, isChecked: info === undefined }),
+    fetch: async (request, info) => {
+      const asked = info?.front === undefined ? app : fronts.at(info.front as FrontName);
+      return await (asked ?? app).fetch(request, { info: info ?? LOCAL, isChecked: info === undefined });
+    },
     get peerAddress() {
       return manager.peerAddress;
     },

@@ -242,6 +242,8 @@ export interface NetworkPort {
 /** Where a request came from. */
 export interface RequestInfo {
   readonly remote: SocketAddress;
+  /** The front whose own listener took it (`src/http/fronts`). Absent: the engine's own port. */
+  readonly front?: string;
 }
 
 /** A running HTTP server. */
@@ -253,9 +255,11 @@ export interface HttpServer {
 
 /** HTTP/1.1 serving. A response body's `cancel()` runs when the client leaves; a stalled reader stops the pulls. */
 export interface HttpPort {
+  /** `share` of the process's places for connections, up to 1 (default): those of several servers add up. */
   serve(
     at: SocketAddress,
     handler: (request: Request, info: RequestInfo) => Response | Promise<Response>,
+    options?: { readonly share?: number },
   ): Promise<HttpServer>;
 }
 

@@ -11,7 +11,8 @@ import { machineKey } from "../../src/bytes/machine-key.ts";
 import { guarded } from "../../src/bytes/guarded-clock.ts";
 import { noteTurn } from "../../src/bytes/turn.ts";
 import { FREED, lendChunks, lenderOf } from "../../src/bytes/lent-chunks.ts";
-import { type EndedSockets, HttpConnections } from "./http-connections.ts";
+import { descriptorLimit } from "./descriptors.ts";
+import { connectionLimit, type EndedSockets, HttpConnections } from "./http-connections.ts";
 import type { watchListener } from "./listener-watch.ts";
 import { webReadable } from "./node-streams.ts";
 import { bindError, formatAddress } from "./os-error.ts";
@@ -79,7 +80,7 @@ export interface HttpPortParts {
   /** Reopens the listener on runtimes that may stop accepting; default: none. */
   readonly watch?: typeof watchListener;
   readonly limits?: typeof HTTP_LIMITS;
-  readonly connections?: () => HttpConnections;
+  readonly connections?: (share: number) => HttpConnections;
   /** For runtimes whose sockets do not end when the client closes its side. Null: nothing tells, and such clients are cut off. */
   readonly ended?: EndedSockets | null;
   /** Takes a fault of ours in a check of connections or of the listener; the next check comes in time. */
@@ -91,14 +92,14 @@ export function createHttpPort(
   {
     watch,
     limits = HTTP_LIMITS,
-    connections = () => new HttpConnections(),
+    connections = (share) => new HttpConnections(Math.ceil(connectionLimit(descriptorLimit()) * share)),
     ended = readToTheEnd,
     failed = () => {},
   }: HttpPortParts = {},
 ): HttpPort {
   return {
-    async serve(at, handler): Promise<HttpServer> {
-      const open = connections();
+    async serve(at, handler, { share = 1 } = {}): Promise<HttpServer> {
+      const open = connections(share);
       const servers = new Set<http.Server>();
       const listen = async (where: SocketAddress) => {
         const server = createServer(limits, open, () => address, handler);

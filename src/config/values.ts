@@ -88,6 +88,22 @@ export function integer(min: number, max: number): ValueKind<number> {
 /** A port, 0–65535; 0 picks a free one. */
 export const port: ValueKind<number> = { ...integer(0, 65535), placeholder: "PORT" };
 
+/** One of several words, and the port that may follow it. */
+export function withPort<T extends string>(
+  ...words: readonly T[]
+): ValueKind<{ readonly name: T; readonly port: number | null }> {
+  const name = choice(...words);
+  return {
+    placeholder: "NAME[=PORT]",
+    parse(text) {
+      const at = text.indexOf("=");
+      if (at < 0) return { name: name.parse(text), port: null };
+      return { name: name.parse(text.slice(0, at)), port: port.parse(text.slice(at + 1)) };
+    },
+    format: (value) => value.port === null ? value.name : `${value.name}=${value.port}`,
+  };
+}
+
 /** A literal address or a host name, without brackets. */
 export const host: ValueKind<string> = kind("HOST", "a host name or address", (value) => {
   const bare = value.startsWith("[") && value.endsWith("]") ? value.slice(1, -1) : value;

@@ -2,7 +2,7 @@
 import type { AudioTarget, TranscodeAudio } from "../media/transcode/types.ts";
 import type { StreamSelector } from "../content/selector.ts";
 import type { AccessPolicy } from "../http/address.ts";
-import type { Front } from "../http/context.ts";
+import type { FrontName } from "../http/context.ts";
 import type { Broadcast, BroadcastOptions, LiveMembership, Relay } from "../live/broadcast/broadcast-types.ts";
 import type { RequestInfo, SocketAddress } from "../ports.ts";
 import type { CushionChoice } from "../playback/cushion.ts";
@@ -78,8 +78,10 @@ export interface EngineOptions {
   readonly trustProxy?: readonly string[];
   /** Additional prefixes that serve everything of `/engine`. */
   readonly pathAliases?: readonly string[];
-  /** Additional interfaces, compatible with other makers' devices. Default: none. */
-  readonly fronts?: readonly Front[];
+  /** Additional interfaces, compatible with other servers and devices. Default: none. */
+  readonly fronts?: readonly FrontName[];
+  /** Those of them that pages of every origin may use: whoever makes the user visit a page can use them, too. Default: none. */
+  readonly frontPages?: readonly FrontName[];
   /** Programs that `open_in_player` may start: commands or paths of mpv, VLC and ffplay. Default: all that are found. */
   readonly playerPrograms?: readonly string[];
   /** Kodis that `open_in_player` may use: `[user:password@]host[:port]` of their web servers. Default: none. */

@@ -9,12 +9,13 @@ import type { Clock, Logger, RequestInfo, RuntimeFacts } from "../ports.ts";
 import type { AccessPolicy } from "./address.ts";
 import type { Admission } from "./admission.ts";
 import type { ApiParts } from "./api/parts.ts";
+import type { FrontStates } from "./fronts/states.ts";
 import type { Page } from "./page.ts";
 import type { RequestCaller } from "./request-caller.ts";
 import type { SentSessions } from "./sent-sessions.ts";
 
-/** An interface of another maker's device that the engine can show: see the page on the API. */
-export type Front = "hdhomerun" | "dlna";
+/** An interface of another server or device that the engine can show: see the page on fronts. */
+export type FrontName = "hdhomerun" | "dlna" | "torrserver";
 
 /** Parts of the engine that routes use. */
 export interface HttpParts {
@@ -35,7 +36,10 @@ export interface HttpParts {
   /** Sessions that were sent to players which are pages of other origins. */
   readonly sentSessions: SentSessions;
   /** Other programs' interfaces that are also served. */
-  readonly fronts: readonly Front[];
+  readonly fronts: readonly FrontName[];
+  /** Those of them that pages of every origin may use. */
+  readonly frontPages: readonly FrontName[];
+  readonly frontStates: FrontStates;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;

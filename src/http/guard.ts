@@ -4,15 +4,11 @@ import { type Caller, hostField } from "./address.ts";
 import { API_CODES, ApiError } from "./api/codes.ts";
 import { failure } from "./api/dispatch.ts";
 import { isApiPath } from "./api-routes.ts";
-import type { Front, HttpContext, HttpEnv, HttpParts } from "./context.ts";
-import { HDHOMERUN_PATHS } from "./hdhomerun-paths.ts";
+import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { allowReading } from "./page-fields.ts";
 import type { Page } from "./page.ts";
 import { requestCaller } from "./request-caller.ts";
 import { sessionNamedBy } from "./sent-sessions.ts";
-
-/** Where the fronts are. */
-const FRONT_PATHS: Readonly<Record<Front, readonly string[]>> = { hdhomerun: HDHOMERUN_PATHS, dlna: ["/dlna/*"] };
 
 /** Fields that such pages may send with a playback request. */
 const ALLOWED_FIELDS = "range, if-range, if-none-match, content-type, cache-control";
@@ -33,12 +29,31 @@ export function addGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
   });
 }
 
-/**
- * Adds the rule for pages to the paths of playback: pages of other origins play nothing, unless the user allows them.
- */
+/** Adds the rule for pages to the paths of playback. */
 export function addPageGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
-  const playback = [...parts.prefixes.map((prefix) => `/${prefix}/*`), "/hls/*"];
-  for (const path of [...playback, ...parts.fronts.flatMap((front) => FRONT_PATHS[front])]) {
+  addPageRule(app, parts, [...parts.prefixes.map((prefix) => `/${prefix}/*`), "/hls/*"]);
+}
+
+/** How pages may use some paths, where that differs from playback. */
+export interface PageRules {
+  /** Pages of every origin may use them. Default false. */
+  readonly anyPage?: boolean;
+  /** Fields that pages may send besides those of playback, separated by commas. */
+  readonly fields?: string;
+  /** Methods besides those of playback. */
+  readonly methods?: string;
+}
+
+/**
+ * Adds the rule for pages to `paths`: pages of other origins play nothing, unless the user allows them.
+ */
+export function addPageRule(
+  app: Hono<HttpEnv>,
+  parts: Pick<HttpParts, "policy" | "sentSessions">,
+  paths: readonly string[],
+  rules: PageRules = {},
+): void {
+  for (const path of paths) {
     app.use(path, async (c, next) => {
       const { page } = c.get("caller");
       if (page.relation !== "foreign") {
@@ -46,15 +61,15 @@ export function addPageGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
       } else if (parts.sentSessions.has(sessionNamedBy(new URL(c.req.url)))) {
         // The address itself is the permission. The page must read no addresses other than those that it leads to.
         c.set("page", { relation: "none", origin: null });
-        if (c.req.method === "OPTIONS") c.res = preflight(c);
+        if (c.req.method === "OPTIONS") c.res = preflight(c, rules);
         else await next();
         allowReading(c.res.headers, page.origin ?? "*");
-      } else if (!parts.policy.allowsOrigin(page.origin)) {
+      } else if (!rules.anyPage && !parts.policy.allowsOrigin(page.origin)) {
         c.res = refusedPage(page);
       } else {
-        if (c.req.method === "OPTIONS") c.res = preflight(c);
+        if (c.req.method === "OPTIONS") c.res = preflight(c, rules);
         else await next();
-        allowReading(c.res.headers, page.origin!);
+        allowReading(c.res.headers, rules.anyPage ? "*" : page.origin!);
       }
       c.res.headers.append("vary", "origin, referer, sec-fetch-site");
     });
@@ -102,10 +117,10 @@ function refusedPage(page: Page): Response {
   });
 }
 
-function preflight(c: HttpContext): Response {
+function preflight(c: HttpContext, { fields, methods }: PageRules): Response {
   const headers = new Headers({
-    "access-control-allow-methods": "GET, HEAD, POST",
-    "access-control-allow-headers": ALLOWED_FIELDS,
+    "access-control-allow-methods": ["GET, HEAD, POST", ...methods ? [methods] : []].join(", "),
+    "access-control-allow-headers": [ALLOWED_FIELDS, ...fields ? [fields] : []].join(", "),
     "access-control-max-age": String(PREFLIGHT_AGE_S),
   });
   // Private Network Access: the page belongs to the public network, the engine does not.

@@ -12,8 +12,6 @@ import type { LineupEntry } from "../playlist/channel.ts";
 import { channelResponse, playbackOf } from "./channel.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { playbackFailure } from "./errors.ts";
-import { text } from "./guard.ts";
-import { HDHOMERUN_PATHS } from "./hdhomerun-paths.ts";
 import { OUTPUT_TYPES } from "./stream-routes.ts";
 
 /** A model whose streams servers take without conversion. */
@@ -21,14 +19,8 @@ const MODEL = "HDTC-2US";
 /** Number of streams at once that the tuner reports: servers refuse to start more than there are tuners. */
 const TUNERS = 8;
 
-/** Adds the routes. The library belongs to the user: only the local network gets it, to which the user opened it. */
+/** Adds the routes. */
 export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
-  for (const path of HDHOMERUN_PATHS) {
-    app.use(path, async (c, next) => {
-      if (c.get("caller").addressClass !== "internet") return await next();
-      c.res = text("the tuner is for the local network", 403);
-    });
-  }
   app.get("/discover.json", async (c) => {
     const base = c.get("caller").ownUrl;
     return c.json({

@@ -92,6 +92,15 @@ export async function tsResponse(c: HttpContext, session: AnySession, type: stri
   );
 }
 
+/**
+ * The file of a session of output `file` as it is, in the `Range` of the request; for a broadcast its MPEG TS. Rejects when
+ * it can't be played.
+ */
+export async function fileResponse(c: HttpContext, session: AnySession): Promise<Response> {
+  if (session.kind === "live") return endless(c, session, OUTPUT_TYPES.ts);
+  return await ranged(c, session, fileBody(session), mimeTypeOf(session.file.name));
+}
+
 /** The session of a URL with an id in it, brought back if it ended by itself, once it can be read. */
 async function sessionOf(c: HttpContext, parts: HttpParts, id: string | undefined): Promise<AnySession | null> {
   const { signal } = c.req.raw;

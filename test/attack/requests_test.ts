@@ -10,6 +10,7 @@ const MACHINES = 40;
 /** Requests that each sends at once. */
 const CONNECTIONS_EACH = 4;
 const ROUNDS = 3;
+const ADD = `{"action":"add","link":"${"0".repeat(40)}"}`;
 const HELLO = `{"challenge":"${"0".repeat(32)}"}`;
 
 /** Connections of all machines, none of which has asked yet. */
@@ -55,6 +56,7 @@ test("hundreds of requests that arrive at once keep another client waiting for f
       `Content-Length: ${HELLO.length}\r\n\r\n${HELLO}`,
       `POST /dlna/control/content-directory HTTP/1.1\r\nHost: ${host}\r\nContent-Type: text/xml\r\n` +
       `Content-Length: ${envelope.length}\r\n\r\n${envelope}`,
+      `POST /torrserver/torrents HTTP/1.1\r\nHost: ${host}\r\nContent-Length: ${ADD.length}\r\n\r\n${ADD}`,
     ];
     for (const request of requests) {
       const first = await connected(target);
@@ -68,4 +70,4 @@ test("hundreds of requests that arrive at once keep another client waiting for f
         }
       });
     }
-  }, ["--front", "dlna", "--front", "hdhomerun"]));
+  }, ["--front", "dlna,hdhomerun,torrserver"]));

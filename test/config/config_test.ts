@@ -235,3 +235,14 @@ test("parseConfig() reads the options of broadcast and relay", () => {
   assertEquals([config.liveWindowMs, config.uploadLimitBytesPerSecond], [120_000, 1_000_000]);
   assertEquals([parse(["relay"], { MILLRACE_URL: "a.torrent" }).url, parse([]).source], ["a.torrent", null]);
 });
+
+test("--front takes names, each with a port of its own or without", () => {
+  assertEquals(parse(["--front", "torrserver=8090", "--front", "dlna"]).fronts, [
+    { name: "torrserver", port: 8090 },
+    { name: "dlna", port: null },
+  ]);
+  assertEquals(parse([], { MILLRACE_FRONT: "dlna,torrserver=0" }).fronts.map(({ port }) => port), [null, 0]);
+  for (const value of ["torrserver=", "torrserver=70000", "other=1", "other"]) {
+    assert(messageOf(() => parse(["--front", value])).startsWith("--front needs "), value);
+  }
+});

@@ -29,12 +29,8 @@ const ACTION_MS = 15_000;
 
 const XML = { "content-type": 'text/xml; charset="utf-8"' };
 
-/** Adds the routes. They serve only the local network, to which the user opened the library. */
+/** Adds the routes. */
 export function addMediaServerRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
-  app.use("/dlna/*", async (c, next) => {
-    if (c.get("caller").addressClass !== "internet") return await next();
-    c.res = text("the media server is for the local network", 403);
-  });
   app.get(DESCRIPTION_PATH, async (c) => {
     const { token } = parts.api;
     await token.refresh();

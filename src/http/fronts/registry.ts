@@ -1,0 +1,7 @@
+/** All fronts. A new one is a folder beside this file, a name in `context.ts` and in the option, and a line here. */
+import type { Front } from "./front.ts";
+import { DLNA, HDHOMERUN } from "./devices.ts";
+import { TORRSERVER } from "./torrserver/front.ts";
+
+/** In the order in which they are served. */
+export const FRONTS: readonly Front[] = [HDHOMERUN, DLNA, TORRSERVER];

@@ -1,0 +1,74 @@
+/** What the routes of all fronts share: bodies in JSON, errors as statuses, starts of sessions. */
+import type { Hono } from "hono";
+import type * as z from "zod";
+import { MillraceError } from "../../errors.ts";
+import type { StreamSelector } from "../../content/selector.ts";
+import type { StartRequest } from "../../playback/start-request.ts";
+import type { HttpContext, HttpEnv, HttpParts } from "../context.ts";
+import { publicError } from "../errors.ts";
+import { text } from "../guard.ts";
+import { readBody } from "../request-body.ts";
+import { logOf } from "../request-log.ts";
+import { startRequest } from "../start-request.ts";
+
+/** Largest body of JSON, bytes, as in the API: it carries text. */
+const MAX_JSON_BYTES = 1024 * 1024;
+
+/** Adds a route. It takes a place among the calls at once; its errors become a status and a line. */
+export function addRoute(
+  app: Hono<HttpEnv>,
+  parts: HttpParts,
+  methods: string | readonly string[],
+  path: string,
+  handle: (c: HttpContext) => Promise<Response> | Response,
+): void {
+  app.on([methods].flat(), path, async (c) => {
+    try {
+      const leave = parts.admission.enter(c.get("caller").holder);
+      try {
+        return await handle(c);
+      } finally {
+        leave();
+      }
+    } catch (error) {
+      const { status, message } = publicError(error);
+      logOf(c, parts).log(status === 500 ? "error" : "debug", "a front could not answer", { path, error });
+      return text(message, status === 499 ? 503 : status);
+    }
+  });
+}
+
+/** The JSON of a body, under whatever content type. Throws `invalid_argument` where it is of another form. */
+export async function jsonBody<T>(c: HttpContext, parts: HttpParts, schema: z.ZodType<T>): Promise<T> {
+  const hold = parts.admission.body(c.get("caller").holder);
+  try {
+    const tooLarge = () => new MillraceError("too_large", `the body has more than ${MAX_JSON_BYTES} bytes`);
+    const bytes = await readBody(c.req.raw, parts.clock, MAX_JSON_BYTES, hold, tooLarge);
+    const read = schema.safeParse(parsed(new TextDecoder().decode(bytes)));
+    if (read.success) return read.data;
+    throw new MillraceError("invalid_argument", "the body is no JSON of the expected form");
+  } finally {
+    hold.release();
+  }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The start of a session that reads a file as it is, as the caller of `c` would start it. */
+export function fileRequest(
+  c: HttpContext,
+  parts: HttpParts,
+  selector: StreamSelector,
+  fileIndex: number | undefined,
+  mayNamePrivate: boolean,
+  signal: AbortSignal = c.req.raw.signal,
+): StartRequest {
+  const facts = { selector, output: "file", mayNamePrivate, signal } as const;
+  return { ...startRequest(c, parts, {}, facts), fileIndex };
+}

@@ -1,0 +1,49 @@
+/** An engine in memory with fronts, and a torrent that somebody seeds. */
+import { after, before } from "node:test";
+import { clip } from "../../support/fixtures.ts";
+import { type SeededFiles, seedFiles } from "../../support/engine.ts";
+import { ADDRESSES, withEngine } from "../../api/support.ts";
+import type { EngineOptions } from "../../../src/engine.ts";
+import type { FrontName } from "../../../src/http/context.ts";
+
+/** A request to a front at a listener of its own; `from` is the caller's class. */
+export type Ask = (
+  path: string,
+  init?: RequestInit & { readonly from?: keyof typeof ADDRESSES; readonly port?: "engine" },
+) => Promise<Response>;
+
+/** Host and port by which tests call a front's listener. */
+export const AT = "192.168.7.5:8090";
+
+/** Runs `body` with the front `name` of an engine. */
+export async function withFront(
+  name: FrontName,
+  body: (ask: Ask, call: Parameters<Parameters<typeof withEngine>[0]>[0]["call"]) => Promise<void>,
+  options: EngineOptions = {},
+): Promise<void> {
+  await withEngine(async ({ engine, call }) => {
+    const ask: Ask = (path, { from = "loopback", port, ...init } = {}) =>
+      engine.fetch(new Request(new URL(path, `http://${port === "engine" ? "192.168.7.5:6878" : AT}`), init), {
+        remote: { host: ADDRESSES[from], port: 1 },
+        ...(port === "engine" ? {} : { front: name }),
+      });
+    await body(ask, call);
+  }, { fronts: [name], ...options });
+}
+
+/** A season of two episodes, with a text beside the first; in the torrent the second comes first. */
+export const SEASON = [
+  { path: "S01E02.ts", bytes: clip("ts-188.ts") },
+  { path: "S01E01.ts", bytes: clip("ts-188.ts") },
+  { path: "S01E01.srt", bytes: new TextEncoder().encode("1\n00:00:01,000 --> 00:00:02,000\nHello\n") },
+];
+
+/** The season, seeded while the tests of a file run. */
+export function seededSeason(): () => SeededFiles {
+  let seeder: SeededFiles | undefined;
+  before(async () => {
+    seeder = await seedFiles(SEASON, { name: "Season" });
+  });
+  after(() => seeder?.close());
+  return () => seeder!;
+}
