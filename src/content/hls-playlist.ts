@@ -26,7 +26,9 @@ const ATTRIBUTE = /(?:[^,"]|"[^"]*"?)+/g;
 /**
  * Attributes that are read. For others the parser reports what is wrong with them, which costs more than all the rest.
  */
-const ATTRIBUTES: ReadonlySet<string> = new Set(["METHOD", "BANDWIDTH", "AUDIO", "TYPE", "GROUP-ID", "NAME", "URI"]);
+const ATTRIBUTES: ReadonlySet<string> = new Set(
+  ["METHOD", "KEYFORMAT", "IV", "BANDWIDTH", "AUDIO", "TYPE", "GROUP-ID", "NAME", "URI"],
+);
 /** Tags that matter here. The parser compares some of the others with all of their kind: seconds for a few thousand. */
 const TAGS: ReadonlySet<string> = new Set([
   ...LISTS,
@@ -51,6 +53,14 @@ const MAX_SEGMENT_S = 600;
 // Playlists are often a little wrong; what matters is checked here.
 setOptions({ strictMode: false, silent: true });
 
+/** How a segment is encrypted: AES-128 in CBC mode (RFC 8216, 4.3.2.4). */
+export interface SegmentKey {
+  /** Where the 16 bytes of the key are. Absolute. */
+  readonly url: string;
+  /** 16 bytes. */
+  readonly iv: Uint8Array<ArrayBuffer>;
+}
+
 /** One media segment. */
 export interface PlaylistSegment {
   /** Absolute. */
@@ -64,6 +74,8 @@ export interface PlaylistSegment {
   readonly range: { readonly offset: number; readonly length: number } | null;
   /** There is nothing at its address, and it is not to be asked for (RFC 8216bis, 4.4.4.7). */
   readonly isGap: boolean;
+  /** null: it is not encrypted. */
+  readonly key: SegmentKey | null;
   /** Why it can't be sent as a transport stream, else null. */
   readonly unfit: string | null;
 }
@@ -250,6 +262,7 @@ function readMedia(list: ParsedMedia, baseUrl: string): MediaList {
       range = { offset, length: Math.floor(atLeast(0, byterange.length)) };
       end = offset + range.length;
     }
+    const key = keyOf(segment, firstSequence + i, baseUrl);
     segments.push({
       url: url ?? baseUrl,
       durationS: Math.min(atLeast(0, segment.duration), MAX_SEGMENT_S),
@@ -257,7 +270,8 @@ function readMedia(list: ParsedMedia, baseUrl: string): MediaList {
       isDiscontinuity: segment.discontinuity === true,
       range,
       isGap: segment.gap === true,
-      unfit: url === null ? "its address is no http or https URL" : unfit(segment),
+      key,
+      unfit: url === null ? "its address is no http or https URL" : unfit(segment, key),
     });
   }
   const longest = segments.reduce((most, { durationS }) => Math.max(most, durationS), 1);
@@ -271,10 +285,22 @@ function readMedia(list: ParsedMedia, baseUrl: string): MediaList {
   };
 }
 
-function unfit({ key, map }: ParsedMedia["segments"][number]): string | null {
+function unfit({ key, map }: ParsedMedia["segments"][number], known: SegmentKey | null): string | null {
   if (map) return "it is fragmented MP4, not MPEG TS";
-  if (key && key.method !== "NONE") return `it is encrypted (${String(key.method).slice(0, 20)})`;
+  if (key && key.method !== "NONE" && known === null) return `it is encrypted (${String(key.method).slice(0, 20)})`;
   return null;
+}
+
+/** The key of a segment; null where it has none, or one that is not given out openly. */
+function keyOf({ key }: ParsedMedia["segments"][number], sequence: number, baseUrl: string): SegmentKey | null {
+  if (key?.method !== "AES-128" || (key.format ?? "identity") !== "identity") return null;
+  const url = resolve(key.uri, baseUrl);
+  if (url === null) return null;
+  const iv = new Uint8Array(16);
+  const given = key.iv as Uint8Array | undefined;
+  if (given !== undefined && given.length <= iv.length) iv.set(given, iv.length - given.length);
+  else new DataView(iv.buffer).setBigUint64(8, BigInt(sequence));
+  return { url, iv };
 }
 
 function resolve(uri: unknown, baseUrl: string): string | null {

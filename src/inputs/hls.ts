@@ -12,6 +12,7 @@ import {
 } from "../content/hls-playlist.ts";
 import { type HlsVariables, NO_VARIABLES } from "../content/hls-variables.ts";
 import { sleep } from "../bytes/deadline.ts";
+import { SegmentKeys } from "./hls-key.ts";
 import { reasonOf } from "./input.ts";
 import { paced } from "./pacer.ts";
 import { inPackets } from "./packets.ts";
@@ -36,15 +37,26 @@ const MAX_MASTERS = 2;
 /** Speed at which a backlog is made up, so little that no player's clock minds. */
 const CATCH_UP_RATE = 1.05;
 
+/** How a playlist is read. */
+export interface HlsOptions {
+  /** The playlist, if it was fetched already. */
+  readonly first?: { readonly text: string; readonly url: string };
+  /** How far ahead of its time data may leave, ms. Default 0. */
+  readonly leadMs?: number;
+  /** What is said of segments that cannot be sent as they are. Default: advice for broadcasters. */
+  readonly refusal?: (reason: string) => string;
+}
+
 /** Reads the broadcast or recording at `url` until it ends. */
 export async function* hlsEvents(
   ports: Pick<SourcePorts, "clock" | "log">,
   web: SourceWeb,
   url: string,
   signal: AbortSignal,
+  options: HlsOptions = {},
 ): AsyncGenerator<LiveInputEvent, void> {
-  const reader = new HlsReader(ports, web, url, signal);
-  const pace = { leadMs: 0, rate: () => reader.isBehind ? CATCH_UP_RATE : 1, needsClock: true };
+  const reader = new HlsReader(ports, web, url, signal, options);
+  const pace = { leadMs: options.leadMs ?? 0, rate: () => reader.isBehind ? CATCH_UP_RATE : 1, needsClock: true };
   yield* paced(inPackets(readAhead(reader.events())), ports.clock, pace, signal);
 }
 
@@ -56,9 +68,22 @@ class HlsReader {
   readonly #url: string;
   readonly #signal: AbortSignal;
   readonly #follower = new HlsFollower();
+  readonly #keys: SegmentKeys;
+  readonly #options: HlsOptions;
+  /** The playlist that was fetched already; null: it has been read. */
+  #first: HlsOptions["first"] | null;
   #hasSent = false;
 
-  constructor(ports: Pick<SourcePorts, "clock" | "log">, web: SourceWeb, url: string, signal: AbortSignal) {
+  constructor(
+    ports: Pick<SourcePorts, "clock" | "log">,
+    web: SourceWeb,
+    url: string,
+    signal: AbortSignal,
+    options: HlsOptions,
+  ) {
+    this.#keys = new SegmentKeys((at) => web.open(at, {}, signal));
+    this.#options = options;
+    this.#first = options.first ?? null;
     this.#ports = ports;
     this.#web = web;
     this.#url = url;
@@ -135,6 +160,9 @@ class HlsReader {
   }
 
   async #load(url: string, variables: HlsVariables): Promise<MediaList | MasterList> {
+    const first = this.#first;
+    this.#first = null;
+    if (first) return parseHls(first.text, first.url, variables);
     const opened = await this.#web.open(url, { maxBytes: MAX_PLAYLIST_BYTES }, this.#signal);
     const tooLarge = () => new MillraceError("too_large", "the HLS playlist is too large");
     const bytes = await readBounded(opened.body, MAX_PLAYLIST_BYTES, tooLarge);
@@ -173,7 +201,7 @@ class HlsReader {
   }
 
   /** The bytes of a segment from `from` on: those before were sent when an earlier try broke off. */
-  async *#bytes({ url, range }: Segment, from: number): AsyncGenerator<Uint8Array, void> {
+  async *#bytes({ url, range, key }: Segment, from: number): AsyncGenerator<Uint8Array, void> {
     const headers: Record<string, string> = range === null
       ? {}
       : { range: `bytes=${range.offset}-${range.offset + range.length - 1}` };
@@ -181,7 +209,8 @@ class HlsReader {
     // A server without ranges sends all of it.
     const isWhole = range !== null && opened.status === 200;
     const part = isWhole ? slice(opened.body, range.offset, range.offset + range.length) : opened.body;
-    const checked = checkedHead(part, (head) => {
+    const plain = key === null ? part : this.#keys.decrypted(part, key);
+    const checked = checkedHead(plain, (head) => {
       if (isTransportStream(head)) return;
       const reason = "its segments are no MPEG TS";
       this.#refuse(reason);
@@ -201,12 +230,16 @@ class HlsReader {
   /** A segment that is no transport stream at the start never will be; later it is an insertion that ends. */
   #refuse(reason: string): void {
     if (this.#hasSent) return;
-    const name = describeUrl(this.#url);
-    throw new FatalSourceError(
-      "unsupported_media",
-      `${name} cannot be broadcast as it is: ${reason}; with ffmpeg installed, ffmpeg:ADDRESS as the source may do`,
-    );
+    const { refusal = forBroadcasters(this.#url) } = this.#options;
+    throw new FatalSourceError("unsupported_media", refusal(reason));
   }
+}
+
+function forBroadcasters(url: string): (reason: string) => string {
+  return (reason) =>
+    `${
+      describeUrl(url)
+    } cannot be broadcast as it is: ${reason}; with ffmpeg installed, ffmpeg:ADDRESS as the source may do`;
 }
 
 /** The bytes `[from, to)` of what `chunks` are together. */

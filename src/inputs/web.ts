@@ -6,6 +6,14 @@ import { SILENT_AFTER_MS } from "./retry.ts";
 /** Deadline for the head of a response, redirects included, ms. */
 export const ANSWER_TIMEOUT_MS = 10_000;
 
+/** What holds for all addresses of a source. */
+export interface WebRules {
+  /** Whether any of them may be private. Default true. */
+  readonly allowPrivate?: boolean;
+  /** Fields to send to an address. Default none. */
+  readonly headersFor?: (url: string) => Readonly<Record<string, string>>;
+}
+
 /**
  * Opens addresses for one source. A public source leads to public addresses alone: a playlist or a redirect must not
  * make the broadcaster publish content of its own network.
@@ -13,12 +21,14 @@ export const ANSWER_TIMEOUT_MS = 10_000;
 export class SourceWeb {
   readonly #ports: FetchPorts;
   readonly #root: string;
+  readonly #rules: WebRules;
   #isPublic = false;
 
   /** `root`: the address that the user named. */
-  constructor(ports: FetchPorts, root: string) {
+  constructor(ports: FetchPorts, root: string, rules: WebRules = {}) {
     this.#ports = ports;
     this.#root = parseHttpUrl(root).href;
+    this.#rules = rules;
   }
 
   /** Opens `url`; rejects as `guardedOpen`, and for every status but 2xx. */
@@ -28,8 +38,14 @@ export class SourceWeb {
     signal: AbortSignal,
   ): Promise<OpenedUrl> {
     const isRoot = URL.canParse(url) && new URL(url).href === this.#root;
-    const limits = { timeoutMs: ANSWER_TIMEOUT_MS, idleMs: SILENT_AFTER_MS, allowPrivate: isRoot || !this.#isPublic };
-    const opened = await guardedOpen(this.#ports, url, { ...limits, ...options }, signal);
+    const { allowPrivate = true, headersFor = () => ({}) } = this.#rules;
+    const opened = await guardedOpen(this.#ports, url, {
+      timeoutMs: ANSWER_TIMEOUT_MS,
+      idleMs: SILENT_AFTER_MS,
+      allowPrivate: allowPrivate && (isRoot || !this.#isPublic),
+      ...options,
+      headers: { ...headersFor(url), ...options.headers },
+    }, signal);
     this.#isPublic ||= opened.isPublic;
     await requireSuccess(opened);
     return opened;

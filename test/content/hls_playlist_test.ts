@@ -1,3 +1,4 @@
+import { toHex } from "../../src/bytes/hex.ts";
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
@@ -38,6 +39,7 @@ test("parseHls() reads a media playlist: numbers, discontinuities, ranges, the e
       isDiscontinuity: false,
       range: null,
       isGap: false,
+      key: null,
       unfit: null,
     },
     {
@@ -47,6 +49,7 @@ test("parseHls() reads a media playlist: numbers, discontinuities, ranges, the e
       isDiscontinuity: true,
       range: { offset: 50, length: 1000 },
       isGap: false,
+      key: null,
       unfit: null,
     },
     {
@@ -56,6 +59,7 @@ test("parseHls() reads a media playlist: numbers, discontinuities, ranges, the e
       isDiscontinuity: false,
       range: { offset: 1050, length: 10 },
       isGap: false,
+      key: null,
       unfit: null,
     },
   ]);
@@ -67,7 +71,10 @@ test("parseHls() reads the newest segments of a long playlist that still grows, 
   const { segments, firstSequence, targetDurationS, hasEnded } = media(text);
   assertEquals([segments.length, firstSequence, targetDurationS, hasEnded], [1000, 4007, 4, false]);
   assertEquals([segments[0]!.url, segments[0]!.sequence], ["https://h/live/4000.ts", 4007]);
-  assertMatch(segments[0]!.unfit!, /encrypted/);
+  assertEquals(segments[0]!.key, {
+    url: "https://h/live/k",
+    iv: Uint8Array.of(...Array(14).fill(0), 4007 >> 8, 4007 & 255),
+  });
   assertEquals([segments.at(-1)!.url, segments.at(-1)!.sequence], ["https://h/live/4999.ts", 5006]);
   assertEquals(media(`${text}#EXT-X-ENDLIST`).segments.length, 5000, "a recording is read whole");
 });
@@ -113,11 +120,28 @@ test("parseHls() says which segments cannot be sent", () => {
       '#EXT-X-KEY:KEYFORMAT="x,METHOD=NONE", METHOD=AES-128 ,URI="k,",IV=0x1\n#EXTINF:4,\na.ts\n',
       "it is encrypted (AES-128)",
     ],
-    ['#EXT-X-KEY:METHOD=AES-128,URI="k"\n#EXTINF:4,\na.ts\n', "it is encrypted (AES-128)"],
+    ['#EXT-X-KEY:METHOD=AES-128,URI="k"\n#EXTINF:4,\na.ts\n', null],
+    ['#EXT-X-KEY:METHOD=AES-128,URI="skd://k"\n#EXTINF:4,\na.ts\n', "it is encrypted (AES-128)"],
+    ['#EXT-X-KEY:METHOD=SAMPLE-AES,URI="k"\n#EXTINF:4,\na.ts\n', "it is encrypted (SAMPLE-AES)"],
     ['#EXT-X-MAP:URI="init.mp4"\n#EXTINF:4,\na.m4s\n', "it is fragmented MP4, not MPEG TS"],
     ["#EXTINF:4,\nfile:///etc/passwd\n", "its address is no http or https URL"],
   ];
   for (const [text, unfit] of table) assertEquals(media(head + text).segments[0]!.unfit, unfit, text);
+});
+
+test("parseHls() reads the address of a key and the initialisation vector of each segment", () => {
+  const text = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-MEDIA-SEQUENCE:258\n#EXTINF:4,\na.ts\n" +
+    '#EXT-X-KEY:METHOD=AES-128,URI="k?x=1",KEYFORMAT="identity"\n#EXTINF:4,\nb.ts\n#EXTINF:4,\nc.ts\n' +
+    '#EXT-X-KEY:METHOD=AES-128,URI="/k2",IV=0x000102030405060708090a0b0c0d0e0f\n#EXTINF:4,\nd.ts\n' +
+    "#EXT-X-KEY:METHOD=NONE\n#EXTINF:4,\ne.ts\n";
+  const keys = media(text).segments.map(({ key }) => key && [key.url, toHex(key.iv)]);
+  assertEquals(keys, [
+    null,
+    ["https://h/live/k?x=1", "00000000000000000000000000000103"],
+    ["https://h/live/k?x=1", "00000000000000000000000000000104"],
+    ["https://h/k2", "000102030405060708090a0b0c0d0e0f"],
+    null,
+  ]);
 });
 
 test("chooseVariant() takes the most bits a second of those with their own sound", () => {

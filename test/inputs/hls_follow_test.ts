@@ -13,6 +13,7 @@ function list(first: number, end: number, hasEnded = false, targetDurationS = 4)
     isDiscontinuity: false,
     range: null,
     isGap: false,
+    key: null,
     unfit: null,
   }));
   return { kind: "media", targetDurationS, firstSequence: first, hasEnded, segments };

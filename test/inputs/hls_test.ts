@@ -155,13 +155,48 @@ test("an HLS source that is lost for a while continues with a discontinuity", ()
     assertEquals(heard.map((one) => "lost" in one ? "lost" : "data"), ["data", "lost", "data"]);
   }));
 
+test("an HLS source decrypts segments whose key its playlist names, each key fetched once", async () => {
+  const secret = crypto.getRandomValues(new Uint8Array(16));
+  const key = await crypto.subtle.importKey("raw", secret, "AES-CBC", false, ["encrypt"]);
+  const sealed = await Promise.all(SEGMENTS.map(async (bytes, i) => {
+    const iv = new Uint8Array(16);
+    iv[15] = i === 5 ? 0xab : i;
+    return new Uint8Array(await crypto.subtle.encrypt({ name: "AES-CBC", iv }, key, bytes.slice()));
+  }));
+  const line = (more = "") => `#EXT-X-KEY:METHOD=AES-128,URI="key.bin"${more}\n`;
+  const last = `${line(`,IV=0x${"0".repeat(30)}ab`)}#EXTINF:1.0,\n5.ts\n#EXT-X-ENDLIST\n`;
+  await serving((path) => {
+    if (path === "/list.m3u8") return playlist(0, 5, last).replace("#EXTINF", `${line()}#EXTINF`);
+    return path === "/key.bin" ? secret : sealed[Number(/(\d+)\.ts$/.exec(path)![1])]!;
+  }, async (url, ports, asked) => {
+    const heard = await hear((await openSource(ports, `${url}/list.m3u8`, OPTIONS)).input);
+    assertEquals(losses(heard), []);
+    assertEquals(dataOf(heard), CLIP);
+    assertEquals(asked.filter((path) => path === "/key.bin").length, 1);
+  });
+});
+
+test("an HLS source leaves out segments that their key does not open", () =>
+  serving((path) => {
+    if (
+      path === "/list.m3u8"
+    ) return `${HEAD}#EXTINF:1,\n0.ts\n#EXT-X-KEY:METHOD=AES-128,URI="k"\n#EXTINF:1,\n1.ts\n#EXT-X-ENDLIST\n`;
+    return path === "/k" ? new Uint8Array(16) : segment(path);
+  }, async (url, ports) => {
+    const heard = await hear((await openSource(ports, `${url}/list.m3u8`, OPTIONS)).input);
+    assertEquals(heard.map((one) => "lost" in one ? one.lost : one.data.length), [
+      SEGMENTS[0]!.length,
+      "segment 1 could not be fetched",
+    ]);
+  }));
+
 test("an HLS source refuses what it cannot send, in one line that says what to do", () =>
   serving((path) => {
     switch (path) {
       case "/fmp4.m3u8":
         return `${HEAD}#EXT-X-MAP:URI="i.mp4"\n#EXTINF:1,\n0.m4s\n`;
       case "/aes.m3u8":
-        return `${HEAD}#EXT-X-KEY:METHOD=AES-128,URI="k"\n#EXTINF:1,\n0.ts\n`;
+        return `${HEAD}#EXT-X-KEY:METHOD=SAMPLE-AES,URI="k"\n#EXTINF:1,\n0.ts\n`;
       case "/bare.m3u8":
         return `${HEAD}#EXTINF:1,\nstyp.mp4\n`;
       case "/empty.m3u8":
@@ -174,7 +209,7 @@ test("an HLS source refuses what it cannot send, in one line that says what to d
   }, async (url, ports) => {
     const table: [string, RegExp][] = [
       ["fmp4", /cannot be broadcast as it is: it is fragmented MP4, not MPEG TS; .*ffmpeg:/],
-      ["aes", /it is encrypted \(AES-128\)/],
+      ["aes", /it is encrypted \(SAMPLE-AES\)/],
       ["bare", /its segments are no MPEG TS/],
       ["empty", /names no stream to play/],
       ["loop", /from playlist to playlist/],
