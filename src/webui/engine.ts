@@ -187,6 +187,11 @@ export async function call<T>(method: string, params: Record<string, string> = {
   return await send<T>(new URLSearchParams({ method, ...params, token }), file);
 }
 
+/** Rejects with `EngineError`, code 4, where the user has to enter the token. */
+export async function requireToken(): Promise<void> {
+  token ??= await findToken();
+}
+
 /** A player that a stream can be sent to. */
 export interface OtherPlayer {
   readonly id: string;
@@ -274,7 +279,10 @@ async function send<T>(query: URLSearchParams, file?: Blob): Promise<T> {
 const NO_CODE = -2;
 /** Starts playback as HLS. `stream` are the parameters of the selector. Rejects with `EngineError`. */
 export async function startPlayback(stream: Record<string, string>): Promise<Started> {
-  const query = new URLSearchParams({ ...stream, format: "json" });
+  // The engine opens the user's library, and addresses, to those who have the token.
+  const isChannel = stream["item"] !== undefined || stream["direct_url"] !== undefined;
+  if (isChannel) await requireToken();
+  const query = new URLSearchParams({ ...stream, ...isChannel && { token: token! }, format: "json" });
   const response = await fetch(`${BASE}/engine/manifest.m3u8?${query}`).catch(() => null);
   const answer = await response?.json().catch(() => null) as { response: Started | null; error: string | null } | null;
   if (!answer) throw new EngineError("", -1);

@@ -3,7 +3,7 @@
 import { type Check, checkText } from "./checks.ts";
 import { call, type Item } from "./engine.ts";
 import { Logo } from "./logo.tsx";
-import { itemStream, playHash } from "./naming.ts";
+import { channelName, itemStream, playHash } from "./naming.ts";
 import { useState } from "./state.ts";
 import { text } from "./texts.ts";
 
@@ -69,7 +69,7 @@ export function titleOf({ display_title, title }: Item): string {
 
 /** Where the page plays it, or says why it does not; null when there is nothing to play. */
 export function addressOf(item: Item): string | null {
-  const pasted = Object.values(itemStream(item) ?? {})[0] ?? item.url;
+  const pasted = Object.values(itemStream(item) ?? {})[0] ?? channelName(item) ?? item.url;
   return pasted === null ? null : playHash(pasted, item.file_index);
 }
 

@@ -69,9 +69,17 @@ export type Stream = Record<string, string>;
  * What to ask the engine for: a stream that it plays, or a query for `analyze_content` where only that can tell (a
  * 40-character id may be a content id or an infohash; an address may lead to anything).
  */
-export function nameOf(pasted: string): { readonly stream: Stream } | { readonly query: string } | null {
+export function nameOf(
+  pasted: string,
+):
+  | { readonly stream: Stream }
+  | { readonly query: string }
+  | { readonly channel: Stream; readonly title: string }
+  | null {
   const value = pasted.trim();
   if (value === "") return null;
+  const [, item, title] = /^item:(\d{1,15})(?: (.*))?$/.exec(value) ?? [];
+  if (item !== undefined) return { channel: { item }, title: title ?? "" };
   if (/^magnet:\?/i.test(value)) return { stream: { magnet: value } };
   return { query: value };
 }
@@ -119,9 +127,22 @@ export function itemStream(item: {
   return item.url !== null && item.transport_type === "bt" ? { url: item.url } : null;
 }
 
+/** An item that comes by HTTP and that the engine plays, as `nameOf` reads it; null for others. */
+export function channelName(item: {
+  readonly id: number;
+  readonly title: string;
+  readonly url: string | null;
+  readonly transport_type: string | null;
+  readonly is_live: number;
+}): string | null {
+  const isStream = item.transport_type === "hls" || (item.transport_type === "direct" && item.is_live !== 0);
+  return isStream && /^https?:/i.test(item.url ?? "") ? `item:${item.id} ${item.title}` : null;
+}
+
 /** Parameters that add what plays to the library: its file, and with its link the trackers. */
 export function itemParams(stream: Stream, infohash: string): Record<string, string> {
-  const { magnet, url, _idx: file } = stream;
+  const { magnet, url, direct_url: address, _idx: file } = stream;
+  if (address !== undefined) return { hls_manifest_url: address };
   return {
     infohash,
     ...(magnet === undefined ? {} : { magnet }),
@@ -131,7 +152,8 @@ export function itemParams(stream: Stream, infohash: string): Record<string, str
 }
 
 /** The infohash that `named` says, 40 hexadecimal characters; null where it says none so. */
-export function infohashOf(named: { readonly stream: Stream } | { readonly query: string }): string | null {
+export function infohashOf(named: NonNullable<ReturnType<typeof nameOf>>): string | null {
+  if ("channel" in named) return null;
   if ("query" in named) return isId(named.query) ? named.query.toLowerCase() : null;
   const magnet = named.stream["magnet"] ?? "";
   for (const [field, topic] of new URLSearchParams(magnet.slice(magnet.indexOf("?") + 1))) {

@@ -9,6 +9,7 @@ import {
   type MediaFile,
   type MediaFiles,
   type OtherPlayer,
+  requireToken,
 } from "./engine.ts";
 import { Home } from "./home.tsx";
 import { Heading } from "./heading.tsx";
@@ -240,6 +241,7 @@ function Files({ shown: { media, files }, choose }: {
 
 async function openNamed(named: NonNullable<ReturnType<typeof nameOf>>): Promise<Shown> {
   if ("stream" in named) return await openStream(named.stream);
+  if ("channel" in named) return await openChannel(named.channel, named.title);
   const { query } = named;
   const mistake = mistakeText(query);
   if (mistake !== null) return { step: "message", message: mistake };
@@ -251,7 +253,25 @@ async function openNamed(named: NonNullable<ReturnType<typeof nameOf>>): Promise
     return await openStream({ url: query });
   }
   const url = analysis.item_url ?? query;
-  return analysis.content_type === "playlist" ? { step: "list", url } : { step: "elsewhere", url, message: "" };
+  if (analysis.content_type === "playlist") return { step: "list", url };
+  if (CHANNELS.has(analysis.content_type)) return await openChannel({ direct_url: url }, analysis.title);
+  return { step: "elsewhere", url, message: "" };
+}
+
+/** What comes by HTTP and that the engine plays, as the analysis calls it. */
+const CHANNELS: ReadonlySet<string> = new Set(["hls", "hls_vode", "direct_stream"]);
+
+/** Nothing is asked of its server before it plays: some let nobody in twice. */
+async function openChannel(stream: Stream, title: string): Promise<Shown> {
+  await requireToken();
+  const name = title || text("live");
+  const infohash = Object.values(stream)[0]!;
+  return {
+    step: "files",
+    media: { infohash, name, type: "live", transport_type: "hls", files: [] },
+    stream,
+    files: [],
+  };
 }
 
 /** Answers of the engine that a search goes on; each takes 8 s, and a search a minute. */

@@ -39,7 +39,7 @@ export function SharePanel({ title, stream, infohash, files, at, sent }: SharePa
     <div class="share">
       <div class="actions">
         <PlayOn stream={stream} at={at} sent={sent} note={setNote} />
-        <button type="button" onClick={add}>{text("addToLibrary")}</button>
+        {stream["item"] === undefined ? <button type="button" onClick={add}>{text("addToLibrary")}</button> : null}
         {files > 1 ? <button type="button" onClick={addAll}>{text("addAll", files)}</button> : null}
         <button type="button" onClick={copy}>{text("copyLink")}</button>
         <a class="button" href={`vlc://${playUrl}`}>{text("openIn")}</a>
