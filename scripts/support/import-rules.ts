@@ -22,7 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   http: ["playback", "content", "playlist", "players", "account", "metrics", "webui"],
   webui: [],
   metrics: [],
-  playback: ["media", "swarm", "live", "content"],
+  playback: ["media", "swarm", "live", "content", "inputs"],
   players: ["upnp"],
   upnp: [],
   portmap: ["upnp", "discovery"],

@@ -6,6 +6,7 @@ import { createResolver, type MetadataSearch, type Resolver } from "../content/r
 import { createTransportCache, type TransportCache } from "../content/transport-cache.ts";
 import { createWrapperCache, type WrapperCache } from "../content/wrapper-cache.ts";
 import type { Store } from "../database/store.ts";
+import { ChannelSources } from "../playback/channel/channel-sources.ts";
 import { readListFacts } from "../playlist/list-facts.ts";
 import { isFromPublic, libraryMagnet } from "../playlist/private-addresses.ts";
 import type { Ground } from "./ground.ts";
@@ -27,6 +28,7 @@ export interface ContentParts {
   readonly analyzer: Analyzer;
   readonly media: MediaFinder;
   readonly metadataOf: MetadataSearch;
+  readonly channels: ChannelSources;
 }
 
 /** Opens the caches of transport files and wrappers. */
@@ -75,5 +77,13 @@ export function createContent(
     readList: readListFacts,
     searchTimeoutMs: Math.min(timeoutMs, options.analysisTimeoutMs ?? DEFAULT_ANALYSIS_TIMEOUT_MS),
   });
-  return { resolver, content, analyzer, media: createMediaFinder({ content, analyzer, wrappers }), metadataOf };
+  const channels = new ChannelSources(ports, reach);
+  return {
+    resolver,
+    content,
+    analyzer,
+    media: createMediaFinder({ content, analyzer, wrappers }),
+    metadataOf,
+    channels,
+  };
 }

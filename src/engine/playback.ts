@@ -18,7 +18,7 @@ import type { SwarmParts } from "./swarms.ts";
 export async function openSessions(
   { ports, options, stateDir, startTimeoutMs, closing }: Ground,
   { discovery, manager, broadcasts }: SwarmParts,
-  { resolver }: ContentParts,
+  { resolver, channels }: ContentParts,
   transportCache: TransportCache,
   metrics: Metrics,
   cushion: CushionSetting,
@@ -33,6 +33,7 @@ export async function openSessions(
     log,
     swarms: manager,
     live: broadcasts,
+    channels,
     liveWindow: await createWindowMaker(ports, options),
     resolver,
     startTimeoutMs,

@@ -1,13 +1,14 @@
 /**
- * `getstream?item=` and `?group=`: a channel of the library, whose items replace each other when one fails. Our
- * addition.
+ * `getstream?item=` and `?group=`: a channel of the library, whose items replace each other when one fails; and
+ * `?direct_url=`, an address. Our addition.
  */
-import { selectStream } from "../content/selector.ts";
 import { MillraceError } from "../errors.ts";
 import { channelStream, type FailoverParts, type Source } from "../playback/failover.ts";
 import type { LiveSession } from "../playback/live/live-session.ts";
+import type { AnySession } from "../playback/sessions.ts";
 import type { OutputKind } from "../playback/session-base.ts";
 import type { ChannelMember, ChannelName } from "../playlist/channel.ts";
+import { channelStarts } from "./channel-starts.ts";
 import type { HttpContext, HttpParts } from "./context.ts";
 import type { PlaybackParams } from "./playback-schema.ts";
 import { isSignedAs } from "./playlist-key.ts";
@@ -38,14 +39,53 @@ export async function channelSources(
     : params.group !== undefined
     ? { group: params.group }
     : null;
-  if (name === null) return null;
-  const isHere = c.get("caller").isLocal;
-  if (!await isSignedAs(parts.api.token, params.key, ...keyName(name)) && !isHere) {
+  if (name === null) return await addressed(c, parts, params, output);
+  if (!await isSignedAs(parts.api.token, params.key, ...keyName(name)) && !await isUser(c, parts, params)) {
     throw new MillraceError("denied", "items of the playlist need a key: see the API's method get_playlist_url");
   }
   const members = await parts.api.channels.members(name);
   if (members.length === 0) throw new MillraceError("not_found", "the playlist has nothing by that name to play");
   return playbackOf(c, parts, params, output, members);
+}
+
+/** The channel whose address a start names itself; null when it names none. Rejects with `denied`. */
+async function addressed(
+  c: HttpContext,
+  parts: HttpParts,
+  params: PlaybackParams,
+  output: OutputKind,
+): Promise<ChannelPlayback | null> {
+  const { direct_url: address } = params;
+  if (!address) return null;
+  // Anybody else would have an open proxy.
+  const isSigned = await isSignedAs(parts.api.token, params.key, "direct_url", address);
+  if (!isSigned && !await isUser(c, parts, params)) {
+    throw new MillraceError("denied", "direct_url needs the access token or a key on other machines");
+  }
+  const addresses = [{ address, named: address, mayNamePrivate: isSigned, item: null }];
+  const selector = { kind: "channel", name: "channel", addresses } as const;
+  return {
+    parts: failoverParts(parts),
+    sources: [{
+      start: (signal) =>
+        parts.sessions.start(startRequest(c, parts, params, { selector, output, mayNamePrivate: false, signal })),
+      played: () => {},
+    }],
+  };
+}
+
+/** Whether the caller is on this machine, or has the access token. */
+async function isUser(
+  c: HttpContext,
+  { api: { token, devices } }: HttpParts,
+  params: PlaybackParams,
+): Promise<boolean> {
+  const { isLocal, page } = c.get("caller");
+  if (isLocal) return true;
+  // A page of another origin opens nothing of the user's, even with the token.
+  if (params.token === undefined || page.relation === "foreign") return false;
+  await token.refresh();
+  return token.matches(params.token) || await devices.holds(params.token);
 }
 
 /** `members` as sources of one playback. */
@@ -56,17 +96,25 @@ export function playbackOf(
   output: OutputKind,
   members: readonly ChannelMember[],
 ): ChannelPlayback {
-  const { sessions, clock, log } = parts;
-  const sources = members.map((member): Source => ({
-    start: async (signal) => {
-      const selector = selectStream({ [member.selector[0]]: member.selector[1] });
-      const { mayNamePrivate, fileIndex } = member;
-      const request = startRequest(c, parts, params, { selector, output, mayNamePrivate, signal });
-      return await sessions.start({ ...request, fileIndex: params._idx ?? fileIndex ?? undefined });
-    },
-    played: () => parts.api.channels.played(member),
-  }));
-  return { parts: { clock, log, startTimeoutMs: sessions.startTimeoutMs }, sources };
+  const sources = channelStarts(members).map(({ selector, fileIndex, mayNamePrivate, memberOf }): Source => {
+    let session: AnySession | null = null;
+    return {
+      start: async (signal) => {
+        const request = startRequest(c, parts, params, { selector, output, mayNamePrivate, signal });
+        const wanted = { ...request, fileIndex: params._idx ?? fileIndex ?? undefined };
+        return session = await parts.sessions.start(wanted);
+      },
+      played: () => {
+        const member = session === null ? undefined : memberOf(session);
+        if (member !== undefined) parts.api.channels.played(member);
+      },
+    };
+  });
+  return { parts: failoverParts(parts), sources };
+}
+
+function failoverParts({ sessions, clock, log }: HttpParts): FailoverParts {
+  return { clock, log, startTimeoutMs: sessions.startTimeoutMs };
 }
 
 /** The MPEG TS of a channel that has begun. */

@@ -83,6 +83,7 @@ export const PLAYBACK = z.object({
   magnet: has(TEXT, "Magnet link of the stream"),
   manifest_url: has(TEXT, "The same as url, for clients that ask /hls/manifest.m3u8").meta({ deprecated: true }),
   key: has(TEXT, "Signs the stream for players on other machines; from /engine/playlist.m3u"),
+  token: has(TEXT, "The access token, which opens item, group and direct_url on other machines without a key"),
   item: has(
     INTEGER,
     "Number of an item of the playlist, where no stream is named: the other items of its channel stand in for it",
@@ -135,7 +136,10 @@ export const PLAYBACK = z.object({
   quality: lacks(INTEGER, "a stream has one quality"),
   stream_id: lacks(INTEGER, "a stream has one variant"),
   provider: lacks(TEXT, NO_VENDOR),
-  direct_url: lacks(TEXT, "only torrents and broadcasts are played"),
+  direct_url: has(
+    TEXT,
+    "Address of an MPEG TS or HLS stream, where nothing else names one; fields for its server follow a |, as in |User-Agent=Player&Referer=http://host/",
+  ),
   mode: lacks(TEXT, UNTOLD),
   debug_options: lacks(TEXT, UNTOLD),
   cas: lacks(TEXT, NO_VENDOR),

@@ -1,5 +1,4 @@
 /** Turns the parameters of a start into a request to playback. */
-import type { StreamSelector } from "../content/selector.ts";
 import type { OutputKind } from "../playback/session-base.ts";
 import type { StartRequest } from "../playback/start-request.ts";
 import { callerOf, sessionHolderOf } from "./caller.ts";
@@ -10,7 +9,7 @@ import type { PlaybackParams } from "./playback-schema.ts";
 
 /** Facts that the parameters do not contain. */
 export interface StartFacts {
-  readonly selector: StreamSelector;
+  readonly selector: StartRequest["selector"];
   readonly output: OutputKind;
   /** The user chose the stream, so it may lead into the private network. */
   readonly mayNamePrivate: boolean;

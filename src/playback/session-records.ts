@@ -8,6 +8,7 @@ import { hasCode } from "../errors.ts";
 import { type AudioTranscoding, sameTranscoding } from "../media/transcode/types.ts";
 import type { HlsFormat } from "../media/types.ts";
 import type { Clock, FilePort, Logger, Timer } from "../ports.ts";
+import type { ChannelSelector } from "./channel/channel-selector.ts";
 import type { CushionChoice } from "./cushion.ts";
 import type { OutputKind } from "./session-base.ts";
 import type { Holder } from "../bytes/shares.ts";
@@ -52,6 +53,8 @@ export interface SessionRecord {
   readonly nextIndexes: readonly number[];
   /** The magnet it was started with, for the peers that it names; null: another selector. */
   readonly magnet: string | null;
+  /** The channel that comes by HTTP; null: another selector. */
+  readonly channel: ChannelSelector | null;
   /** The holder whose share of the sessions it takes. */
   readonly holder: Holder;
   /** Callers that showed its id (`Caller`). Only they bring it back by a segment's URL, which has no id in it. */
@@ -243,6 +246,17 @@ const RECORD = z.object({
   withoutPeers: z.boolean().default(false),
   nextIndexes: z.array(z.int()),
   magnet: z.string().nullable(),
+  // Files of older versions lack this.
+  channel: z.object({
+    kind: z.literal("channel"),
+    name: z.string(),
+    addresses: z.array(z.object({
+      address: z.string(),
+      named: z.string(),
+      mayNamePrivate: z.boolean(),
+      item: z.int().nullable(),
+    })).min(1),
+  }).nullable().default(null),
   holder: z.object({ kind: z.enum(["own", "page", "other"]), name: z.string() }),
   holders: z.array(z.string()),
 });

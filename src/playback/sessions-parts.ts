@@ -6,6 +6,7 @@ import type { AudioEncoder, AudioTarget } from "../media/transcode/types.ts";
 import type { Clock, Logger } from "../ports.ts";
 import type { SwarmManager } from "../swarm/types.ts";
 import type { AnyMetainfo } from "../metainfo/live.ts";
+import type { ChannelOrigins } from "./channel/channel-selector.ts";
 import type { CushionSetting } from "./cushion.ts";
 import type { LiveWindowMaker } from "./live/live-streams.ts";
 import type { SessionObserver } from "./session-base.ts";
@@ -17,6 +18,8 @@ export interface SessionsParts {
   readonly log: Logger;
   readonly swarms: SwarmManager;
   readonly live: LiveSwarms;
+  /** Channels that come by HTTP; null: none are played. */
+  readonly channels: ChannelOrigins | null;
   /** How much of a broadcast is kept for its players. */
   readonly liveWindow: LiveWindowMaker;
   readonly resolver: Resolver;

@@ -7,7 +7,6 @@ import { fromPublic, isLive } from "../metainfo/live.ts";
 import type { Metainfo } from "../metainfo/types.ts";
 import { MillraceError } from "../errors.ts";
 import { sameTranscoding } from "../media/transcode/types.ts";
-import type { LiveTarget } from "../live/swarm/live-source.ts";
 import type { Lease } from "../swarm/leases.ts";
 import type { Swarm } from "../swarm/types.ts";
 import { EndedSessions } from "./ended-sessions.ts";
@@ -16,9 +15,10 @@ import { nextFile } from "./next-file.ts";
 import { type OpenedFile, Presentations } from "./presentations.ts";
 import { PlaybackSession } from "./session.ts";
 import { waitingFor } from "./waiting-for.ts";
+import { channelOrigin } from "./channel/channel-selector.ts";
 import { LiveSession } from "./live/live-session.ts";
 import { liveReason } from "./live/live-reason.ts";
-import { LiveStreams } from "./live/live-streams.ts";
+import { broadcastOrigin, LiveStreams, type StreamOrigin } from "./live/live-streams.ts";
 import { INACTIVITY, type SessionBaseParts, type SessionIdentity, SHUTDOWN } from "./session-base.ts";
 import { SessionLimits } from "./session-limits.ts";
 import { type SegmentClient, type SegmentQuery, type SessionRecord, SessionRecords } from "./session-records.ts";
@@ -58,7 +58,7 @@ export class Sessions {
     this.#records = parts.records ?? new SessionRecords();
     const { audioEncoder, audioTarget, foreignReader } = parts;
     this.#presentations = new Presentations({ audioEncoder, audioTarget, foreignReader });
-    this.#live = new LiveStreams(parts.live, parts.clock, parts.liveWindow, parts.log);
+    this.#live = new LiveStreams(parts.clock, parts.liveWindow, parts.log);
     this.#ended = new EndedSessions(parts.clock);
   }
 
@@ -97,7 +97,7 @@ export class Sessions {
     const record = this.#records.find(infohashHex, id);
     if (record !== null) this.#records.addHolder(id, caller);
     const running = this.find(infohashHex, id);
-    if (record === null || (running !== null && !hasContinued(running))) return running;
+    if (record === null || (running !== null && !(running.kind === "live" && running.hasContinued))) return running;
     running?.stop(INACTIVITY);
     return await this.#bringBack(record, signal);
   }
@@ -178,8 +178,13 @@ export class Sessions {
     const late = deadline(clock, startTimeoutMs, AbortSignal.any([request.signal, this.#closing.signal]), () => {
       return new MillraceError("start_timeout", `start timeout: ${attempt.reason()}`);
     });
+    const { selector } = request;
     try {
-      const resolving = this.#parts.resolver.resolve(request.selector, { ...request, signal: late.signal });
+      if (selector.kind === "channel") {
+        const origin = await channelOrigin(this.#parts.channels, selector, request.callerIsLocal, late.signal);
+        return await this.#startLive(origin, request, attempt, late.signal);
+      }
+      const resolving = this.#parts.resolver.resolve(selector, { ...request, signal: late.signal });
       const { metainfo: told, ...named } = await withSignal(resolving, late.signal);
       const { magnet } = named;
       const running = () => magnet === undefined ? null : this.#parts.live.running(magnet.infohashHex);
@@ -199,7 +204,8 @@ export class Sessions {
       }
       this.#parts.onMetadata(named.servers === "public" ? fromPublic(metainfo) : metainfo);
       if (isLive(metainfo)) {
-        return await this.#startLive({ ...named, metainfo }, request, attempt, late.signal);
+        const origin = broadcastOrigin(this.#parts.live, { ...named, metainfo });
+        return await this.#startLive(origin, request, attempt, late.signal);
       }
       const held = lease!;
       if (request.withoutPeers) requireOtherSources(held.swarm, magnet);
@@ -282,18 +288,18 @@ export class Sessions {
 
   /** Of a broadcast: once anything of it arrives. There is one stream, so `file` is its MPEG TS, too. */
   async #startLive(
-    target: LiveTarget,
+    origin: StreamOrigin,
     request: StartRequest,
     /** What it waits for, as reported when that takes too long. */
     attempt: { reason: () => string },
     signal: AbortSignal,
   ): Promise<LiveSession> {
     const output = request.output === "file" ? "ts" : request.output;
-    const { identity, key } = identify(target.metainfo.infohashHex, 0, output, request, true);
+    const { identity, key } = identify(origin.infohashHex, 0, output, request, true);
     if (request.forceRestart) this.#byKey.get(key)?.stop("restarted");
     const running = this.#joinLive(key, request);
     if (running !== null) return running;
-    const lease = this.#live.open(target);
+    const lease = this.#live.open(origin);
     let kept = false;
     try {
       attempt.reason = () => liveReason(lease.stream);
@@ -391,9 +397,4 @@ export class Sessions {
     if (running.stream.ended) return null;
     return running.rejoined(request);
   }
-}
-
-/** Whether the broadcast of a session is over and has begun again under the same id, and nobody still reads the old part. */
-function hasContinued(session: AnySession): boolean {
-  return session.kind === "live" && session.stream.hasContinued && !session.hasBody;
 }

@@ -2,6 +2,7 @@
 import type { StreamSelector } from "../content/selector.ts";
 import type { AudioTranscoding } from "../media/transcode/types.ts";
 import type { HlsFormat } from "../media/types.ts";
+import type { ChannelSelector } from "./channel/channel-selector.ts";
 import type { CushionChoice } from "./cushion.ts";
 import type { OutputKind, SessionIdentity } from "./session-base.ts";
 import type { SessionRecord } from "./session-records.ts";
@@ -11,10 +12,12 @@ import { type Holder, OWN } from "../bytes/shares.ts";
 const ACTIVITY_TIMEOUT_MS = 60_000;
 /** The same for clients that promise to call stop (`use_api_stop=1`). */
 const API_STOP_TIMEOUT_MS = 3_600_000;
+/** The same on a channel that comes by HTTP: nobody may occupy a connection of the account that nobody watches. */
+const CHANNEL_TIMEOUT_MS = 10_000;
 
 /** What a start needs; the HTTP layer has parsed and typed it. */
 export interface StartRequest {
-  readonly selector: StreamSelector;
+  readonly selector: StreamSelector | ChannelSelector;
   readonly output: OutputKind;
   readonly fileIndex: number | undefined;
   readonly pid: string | undefined;
@@ -64,8 +67,9 @@ export interface StartRequest {
 }
 
 /** How long a session that `request` starts lives without activity, ms. */
-export function activityTimeoutMs({ useApiStop }: StartRequest): number {
-  return useApiStop ? API_STOP_TIMEOUT_MS : ACTIVITY_TIMEOUT_MS;
+export function activityTimeoutMs({ useApiStop, selector }: StartRequest): number {
+  if (useApiStop) return API_STOP_TIMEOUT_MS;
+  return selector.kind === "channel" ? CHANNEL_TIMEOUT_MS : ACTIVITY_TIMEOUT_MS;
 }
 
 /** What makes two requests the same session, and the same as text. */
@@ -105,6 +109,7 @@ export function recordOf(
     withoutPeers: request.withoutPeers ?? false,
     nextIndexes: request.nextIndexes ?? [],
     magnet: selector.kind === "magnet" ? selector.magnet : null,
+    channel: selector.kind === "channel" ? selector : null,
     holder: request.holder ?? OWN,
     holders: [request.caller ?? request.clientHost],
   };
@@ -112,10 +117,13 @@ export function recordOf(
 
 /** The start of a session that comes back. */
 export function requestOf(record: SessionRecord, signal: AbortSignal): StartRequest {
-  const { magnet, infohashHex } = record;
+  const { channel, magnet, infohashHex } = record;
+  const named = magnet === null
+    ? { kind: "infohash", infohash: infohashHex } as const
+    : { kind: "magnet", magnet } as const;
   return {
     ...record,
-    selector: magnet === null ? { kind: "infohash", infohash: infohashHex } : { kind: "magnet", magnet },
+    selector: channel ?? named,
     fileIndex: record.isLive ? undefined : record.fileIndex,
     pid: record.client,
     forceRestart: false,

@@ -51,7 +51,7 @@ export function statOf(
     cushion_play_s: filling?.playS ?? null,
     stall_reason: session.stallReason,
     error_message: session.problem?.message ?? null,
-    ...(session.kind === "live" ? { livepos: livePosition(session) } : {}),
+    ...(session.kind === "live" ? { livepos: livePosition(session), ...ofChannel(session) } : {}),
   };
 }
 
@@ -121,6 +121,13 @@ function ofFile(session: PlaybackSession, cache: CacheFigures) {
 /** A broadcast is kept in a window of its own, outside the cache, and is never complete. */
 function ofBroadcast(session: LiveSession) {
   return { status: session.stream.source.status(), activeBytes: 0, totalProgress: 0 };
+}
+
+/** Our addition: which address of a channel plays, and why it is not the one before. */
+function ofChannel({ stream: { source: { channel } } }: LiveSession): Record<string, unknown> {
+  if (channel === undefined) return {};
+  const { index, count, item, address, isPlaying, changes, reason } = channel;
+  return { channel: { index, count, item, address, playing: isPlaying, changes, reason } };
 }
 
 /** Unix seconds as strings. */

@@ -5,6 +5,7 @@ import type { Store } from "../database/store.ts";
 import { Categories } from "./categories.ts";
 import { among, isIndexed, listed, titleContains, titlesWith } from "./listing.ts";
 import { libraryVersion, matchesOf, type Selection } from "./matches.ts";
+import { HAS_STREAM } from "./playable.ts";
 
 /** One item. */
 export interface CatalogueItem {
@@ -46,9 +47,9 @@ export interface CatalogueRequest extends PageBounds {
   readonly filter?: CatalogueFilter;
 }
 
-/** SQL condition for items that this engine plays: the same items for which `selectorOf` returns a selector. */
-export const PLAYABLE = sql`is_deleted = 0 AND enabled = 1 AND transport_type = 'bt'
-  AND (infohash <> '' OR content_id IS NOT NULL OR url IS NOT NULL)`;
+/** SQL condition for items that this engine plays. */
+export const PLAYABLE = sql`is_deleted = 0 AND enabled = 1 AND ${HAS_STREAM}`;
+
 /** Reads the library of one engine. */
 export class Catalogue {
   readonly #store: Store;

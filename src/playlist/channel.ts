@@ -6,7 +6,10 @@ import { itemWithNumber, NUMBER_COLUMNS, type NumberedRow, numberOf } from "./ch
 import { selectorOf } from "./export.ts";
 import { among, listed } from "./listing.ts";
 import { type Db, libraryVersion, matchesOf } from "./matches.ts";
+import type { ImportedEntry } from "./entry.ts";
+import { HAS_STREAM } from "./playable.ts";
 import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
+import { addressWithHeaders } from "./stated-headers.ts";
 
 /** Most items of one channel that are tried: more working sources than any list has for a channel. */
 const MAX_MEMBERS = 16;
@@ -31,8 +34,13 @@ export interface ChannelMember {
   readonly id: number;
   readonly title: string;
   readonly mediaGroup: string;
-  /** Selector of playback, as in an address. */
-  readonly selector: readonly [name: "content_id" | "infohash" | "url" | "magnet", value: string];
+  /**
+   * Selector of playback, as in an address. `direct_url`: it comes by HTTP, and the fields that its list states stand
+   * behind a `|`.
+   */
+  readonly selector: readonly [name: "content_id" | "infohash" | "url" | "magnet" | "direct_url", value: string];
+  /** Its address as the library has it; null: it has none. */
+  readonly url: string | null;
   /** File of its torrent; null: the one that playback chooses. */
   readonly fileIndex: number | null;
   /** True when the caller that gave its address may name addresses in the private network. */
@@ -76,22 +84,21 @@ export class Channels {
       "infohash",
       "file_index",
       "media_group",
-      MAY_NAME_PRIVATE.as("may_name_private"),
-    ]).where("id", "in", looked).where("media_group", "=", group).where("is_deleted", "=", 0).where(
       "transport_type",
-      "=",
-      "bt",
-    )
+      "imported",
+      MAY_NAME_PRIVATE.as("may_name_private"),
+    ]).where("id", "in", looked).where("media_group", "=", group).where("is_deleted", "=", 0)
+      .where(sql<boolean>`${HAS_STREAM}`)
       // A disabled item plays only when it is the one that was named.
       .where((eb) => eb.or([eb("enabled", "=", 1), eb("id", "=", named ?? -1)]))
       .orderBy((eb) => eb("id", "=", named ?? -1), "desc")
       .orderBy((eb) => eb("id", "=", last), "desc")
       .orderBy("is_favorite", "desc").orderBy("id").limit(MAX_MEMBERS).execute();
     return rows.flatMap((row) => {
-      const selector = selectorOf(row);
+      const selector = streamOf(row);
       if (selector === null) return [];
-      const { id, title, media_group: mediaGroup, file_index: fileIndex } = row;
-      return [{ id, title, mediaGroup, selector, fileIndex, mayNamePrivate: Boolean(row.may_name_private) }];
+      const { id, title, media_group: mediaGroup, file_index: fileIndex, url } = row;
+      return [{ id, title, mediaGroup, selector, url, fileIndex, mayNamePrivate: Boolean(row.may_name_private) }];
     });
   }
 
@@ -117,8 +124,8 @@ export class Channels {
   }
 
   async #readLineup(db: Db): Promise<readonly LineupEntry[]> {
-    const where = sql`playlist_items.is_deleted = 0 AND enabled = 1 AND transport_type = 'bt' AND is_live <> 0
-      AND (infohash <> '' OR content_id IS NOT NULL OR url IS NOT NULL) AND NOT (is_live = -1 AND is_multi_tfile = 1)`;
+    const where = sql`playlist_items.is_deleted = 0 AND enabled = 1 AND is_live <> 0
+      AND ${HAS_STREAM} AND NOT (is_live = -1 AND is_multi_tfile = 1)`;
     const selection = { ...listed(false), where, perChannel: true, limit: MAX_CHANNELS };
     const ids = await matchesOf(this.#store).of(db, selection);
     const entries: LineupEntry[] = [];
@@ -150,6 +157,20 @@ export class Channels {
       return;
     }
   }
+}
+
+/** How playback is told to play `row`. */
+function streamOf(row: {
+  readonly transport_type: string;
+  readonly url: string | null;
+  readonly content_id: string | null;
+  readonly infohash: string;
+  readonly imported: string | null;
+}): ChannelMember["selector"] | null {
+  const { url, imported } = row;
+  if (row.transport_type === "bt") return selectorOf(row);
+  if (url === null) return null;
+  return ["direct_url", imported === null ? url : addressWithHeaders(url, JSON.parse(imported) as ImportedEntry)];
 }
 
 interface LineupRow extends NumberedRow {

@@ -9,6 +9,7 @@ import { groupsOf } from "./group-names.ts";
 import { locateItem } from "./locate.ts";
 import type { M3uEntry, M3uHeader } from "./m3u/types.ts";
 import { writeM3u } from "./m3u/write.ts";
+import { comesByHttp } from "./playable.ts";
 import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
 
 /** Items held at once. */
@@ -123,16 +124,20 @@ async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenera
   }
 }
 
-/** Address for the player: this engine's for torrents, the item's own for everything else; null when there is nothing to play yet. */
+/**
+ * Address for the player: this engine's for torrents, and with failover for channels; the item's own for everything else;
+ * null when there is nothing to play yet.
+ */
 async function playbackUrl(row: Row, request: ExportRequest): Promise<string | null> {
   const { playbackBase, output, keyOf } = request;
-  if (row.transport_type !== "bt") return row.url;
   const selector = selectorOf(row);
-  if (selector === null) return null;
-  if (request.failover === true) {
+  const isTorrent = row.transport_type === "bt";
+  if (isTorrent && selector === null) return null;
+  if (request.failover === true && (isTorrent || comesByHttp(row))) {
     const id = String(row.id);
     return `${playbackBase}/${output}?item=${id}${keyOf === undefined ? "" : `&key=${await keyOf("item", id)}`}`;
   }
+  if (!isTorrent || selector === null) return row.url;
   const [name, value] = selector;
   // A signed address is fetched as if a caller on this machine had named it.
   const isSigned = keyOf !== undefined && (name !== "url" || row.may_sign);

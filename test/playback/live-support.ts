@@ -186,9 +186,9 @@ export class Studio implements LiveSource {
 /** Hands out one broadcast and counts the leases on it. */
 export class FakeLiveSwarms implements LiveSwarms {
   leases = 0;
-  readonly #source: LiveSource;
+  readonly #source: LiveSource & { readonly metainfo: LiveMetainfo };
 
-  constructor(source: LiveSource) {
+  constructor(source: LiveSource & { readonly metainfo: LiveMetainfo }) {
     this.#source = source;
   }
 

@@ -32,6 +32,7 @@ function record(n: number, more: Partial<SessionRecord> = {}): SessionRecord {
     withoutPeers: false,
     nextIndexes: [],
     magnet: null,
+    channel: null,
     holder: OWN,
     holders: ["127.0.0.1"],
     ...more,

@@ -212,6 +212,7 @@ export function makeSessions(clock: Clock, swarms: SwarmManager, more: Partial<S
       },
       running: () => null,
     },
+    channels: null,
     liveWindow: () => ({ limits: { windowMs: 60_000, maxBytes: 2 ** 20 } }),
     resolver: { resolve: () => Promise.resolve({}) },
     startTimeoutMs: 20_000,

@@ -62,12 +62,16 @@ test("Channels.members() leaves out items that are disabled, deleted or not play
       await playlist.add(item("News", 2)),
       await playlist.add(item("News", 3)),
     ];
-    await playlist.add({ title: "News", url: "http://h/news.m3u8", transportType: "hls", isLive: 1 });
+    const web = await playlist.add({ title: "News", url: "http://h/news.m3u8", transportType: "hls", isLive: 1 });
+    await playlist.add({ title: "News", url: "http://h/news.mpd", transportType: "dash", isLive: 1 });
+    await playlist.add({ title: "News", url: "http://h/news.mp4", transportType: "direct", isLive: 0 });
+    await playlist.add({ title: "News", url: "rtmp://h/news", transportType: "direct", isLive: 1 });
     await playlist.add({ title: "News", transportType: "bt", isLive: 1, autoSearch: true });
     await playlist.remove([two], {});
     await playlist.setFlag("enabled", [three], false, {});
-    assertEquals((await channels.members({ group: "name:news" })).map(({ id }) => id), [one]);
-    assertEquals((await channels.members({ item: three })).map(({ id }) => id), [three, one], "asked for by itself");
+    assertEquals((await channels.members({ group: "name:news" })).map(({ id }) => id), [one, web]);
+    const alone = (await channels.members({ item: three })).map(({ id }) => id);
+    assertEquals(alone, [three, one, web], "asked for by itself");
     assertEquals(await channels.members({ item: two }), []);
     assertEquals(await channels.members({ item: 999 }), []);
     assertEquals(await channels.members({ group: "name:nothing" }), []);
@@ -136,11 +140,15 @@ test("Channels.lineup() has one entry per channel, by its oldest item, and no fi
     await playlist.add(item("News 4K", 2));
     await playlist.add(item("A film", 3, { isLive: 0 }));
     const sport = await playlist.add(item("Sport & more", 4, { isLive: -1 }));
-    await playlist.add({ title: "Web", url: "http://h/web.m3u8", transportType: "hls", isLive: 1 });
+    const web = await playlist.add({ title: "Web", url: "http://h/web.m3u8", transportType: "hls", isLive: 1 });
+    await playlist.add({ title: "Dash", url: "http://h/web.mpd", transportType: "dash", isLive: 1 });
     await number(store, sport, "101");
     const lineup = await channels.lineup();
-    assertEquals(lineup, [{ number: String(news), title: "News HD" }, { number: "101", title: "Sport & more" }]);
-    assertEquals(await Promise.all(lineup.map((entry) => channels.itemOf(entry.number))), [news, sport]);
+    assertEquals(lineup, [{ number: String(news), title: "News HD" }, { number: "101", title: "Sport & more" }, {
+      number: String(web),
+      title: "Web",
+    }]);
+    assertEquals(await Promise.all(lineup.map((entry) => channels.itemOf(entry.number))), [news, sport, web]);
     assert(await channels.itemOf("102") === 102, "an id that nobody has yet leads to no members");
     assertEquals(await channels.members({ item: 102 }), []);
   });

@@ -140,7 +140,9 @@ export class MediaLibrary {
     const options = { expandWrapper: false, createWrappers: false, analyze: false };
     const context = { callerIsLocal: member.mayNamePrivate, signal: late.signal };
     try {
-      const selector = selectStream({ [member.selector[0]]: member.selector[1] });
+      const [name, value] = member.selector;
+      if (name === "direct_url") throw noSuchObject();
+      const selector = selectStream({ [name]: value });
       const files = carriedFiles(await api.media.find(selector, options, context));
       return sortedFiles(files).map(({ index: fileIndex, title }) => ({
         ...named({ kind: "file", list, item, fileIndex }),
@@ -158,7 +160,9 @@ export class MediaLibrary {
   }
 
   #playing(): Entry[] {
-    const entries = this.#parts.sessions.list().map((session) => this.#session(session));
+    // A channel that comes by HTTP has no address but its item's.
+    const shown = this.#parts.sessions.list().filter((session) => session.kind === "file" || !session.isChannel);
+    const entries = shown.map((session) => this.#session(session));
     return [...new Map(entries.map((entry) => [entry.id, entry])).values()];
   }
 

@@ -53,7 +53,7 @@ async function playing(
 ): Promise<Response> {
   const isThere = parts.sessions.list().some((session) =>
     session.identity.infohashHex === infohashHex &&
-    (session.kind === "file" ? session.file.index === fileIndex : fileIndex === null)
+    (session.kind === "file" ? session.file.index === fileIndex : fileIndex === null && !session.isChannel)
   );
   if (!isThere) throw new MillraceError("not_found", "nobody plays this any more");
   const params = fileIndex === null ? {} : { _idx: fileIndex };

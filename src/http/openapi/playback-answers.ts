@@ -69,6 +69,15 @@ export const SESSION_STATE = z.object({
     is_live: z.enum(["0", "1"]),
     buffer_pieces: z.string(),
   }).optional().describe("Broadcasts only: what is being read, the oldest and the newest that can be"),
+  channel: z.object({
+    index: z.int().describe("Which of them plays, from 0"),
+    count: z.int().describe("Addresses of the channel"),
+    item: z.int().nullable().describe("Its item of the playlist"),
+    address: z.string().describe("Without what is secret in it"),
+    playing: z.boolean().describe("Data of it comes"),
+    changes: z.int().describe("How often another address had to continue, or the same again"),
+    reason: z.string().nullable().describe("Why the one before was left; null: none was"),
+  }).optional().describe("Channels that come by HTTP only: where it comes from"),
   pieces: z.object({
     count: z.int(),
     cells: z.string().regex(/^[0-9]*$/).describe("A digit per cell: how much of it is here, 9: all"),

@@ -5,7 +5,8 @@ import type { ServerScope } from "../../discovery/types.ts";
 import type { Magnet } from "../../metainfo/types.ts";
 import type { MemberFigures } from "./member-figures.ts";
 import type { Lease } from "../../swarm/leases.ts";
-import type { LiveNode } from "../node/live-node.ts";
+import type { LiveFeed } from "../node/stream/feed.ts";
+import type { PieceWindow } from "../node/stream/piece-window.ts";
 
 /** What `stat` reports about the swarm. Rates are means over the last 2 s. */
 export interface LiveStatus {
@@ -22,11 +23,43 @@ export interface LiveStatus {
   readonly sources?: readonly DiscoverySourceStatus[];
 }
 
-/** One broadcast. */
+/** What playback reads, in order. */
+export type PlaybackFeed = Pick<LiveFeed, "started" | "position" | "ended" | "skippedPieces" | "take">;
+
+/** Where playback finds the pieces of a broadcast. A feed itself requests nothing from the network. */
+export interface LiveSupply {
+  readonly window: Pick<PieceWindow, "newest" | "base" | "solid" | "get">;
+  readonly joined: boolean;
+  /** Age of the newest piece that any peer has, ms; null: there is none. */
+  readonly behindMs: number | null;
+  openFeed(): PlaybackFeed;
+  closeFeed(feed: PlaybackFeed): void;
+}
+
+/** Which of the addresses of a channel plays that comes by HTTP. */
+export interface ChannelFacts {
+  /** Place of the present address among `count`, from 0. */
+  readonly index: number;
+  readonly count: number;
+  /** Item of the library that it belongs to; null: none. */
+  readonly item: number | null;
+  /** Without what is secret in it. */
+  readonly address: string;
+  /** Data of it comes. */
+  readonly isPlaying: boolean;
+  /** How often another address, or the same again, had to continue. */
+  readonly changes: number;
+  /** Why the one before was left, or this one does not play yet; null: it plays since the start. */
+  readonly reason: string | null;
+}
+
+/** One broadcast, or a channel that comes by HTTP. */
 export interface LiveSource {
-  readonly metainfo: LiveMetainfo;
-  /** The member of the swarm whose pieces are read. A feed itself requests nothing from the network. */
-  readonly node: Pick<LiveNode, "window" | "joined" | "behindMs" | "openFeed" | "closeFeed">;
+  readonly metainfo: Pick<LiveMetainfo, "infohashHex" | "name">;
+  /** The member of the swarm whose pieces are read. */
+  readonly node: LiveSupply;
+  /** Only of a channel that comes by HTTP. */
+  readonly channel?: ChannelFacts;
   /** Aborted when the swarm is left, with the reason. */
   readonly ending: AbortSignal;
   status(): LiveStatus;

@@ -3,6 +3,7 @@ import type { LiveStream } from "./live-stream.ts";
 
 /** Why nothing of a broadcast arrives. */
 export function liveReason({ source }: LiveStream): string {
+  if (source.channel !== undefined) return source.channel.reason ?? "the source sends nothing";
   if (source.status().peers === 0) return "no_peers";
   const { joined, behindMs } = source.node;
   if (joined) return "no_data";

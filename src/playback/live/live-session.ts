@@ -4,7 +4,7 @@ import { MillraceError } from "../../errors.ts";
 import type { TsSplicer } from "../../bytes/ts/splice.ts";
 import { renderLivePlaylist } from "../../media/hls/live-playlist.ts";
 import type { StallReason } from "../../swarm/types.ts";
-import type { LiveMetainfo } from "../../metainfo/live.ts";
+import type { LiveSource } from "../../live/swarm/live-source.ts";
 import { type Problem, swarmProblem } from "../problem.ts";
 import { Session, type SessionBaseParts } from "../session-base.ts";
 import { type SharedOutputs, skipBytes } from "../shared-output.ts";
@@ -84,7 +84,17 @@ export class LiveSession extends Session {
     return this.#lease.stream;
   }
 
-  get metainfo(): LiveMetainfo {
+  /** Its broadcast is over and has begun again under the same id, and nobody still reads the old part. */
+  get hasContinued(): boolean {
+    return this.stream.hasContinued && !this.hasBody;
+  }
+
+  /** Whether it comes by HTTP. */
+  get isChannel(): boolean {
+    return this.stream.source.channel !== undefined;
+  }
+
+  get metainfo(): LiveSource["metainfo"] {
     return this.stream.source.metainfo;
   }
 
@@ -237,11 +247,12 @@ export class LiveSession extends Session {
 
   /** Why nothing can be sent, in words. */
   #why(): string {
-    return this.#hasNoStart ? NO_START : this.#missing();
+    return this.#hasNoStart ? NO_START : this.stream.source.channel?.reason ?? this.#missing();
   }
 
   /** Why nothing new comes. */
   #missing(): StallReason {
+    if (this.isChannel) return "source_silent";
     if (this.stream.source.status().peers === 0) return "no_peers";
     // Peers have announced nothing that is not here.
     return this.stream.missesPieces ? "missing_piece" : "source_silent";

@@ -8,6 +8,19 @@ import { LiveStream, type LiveStreamOptions } from "./live-stream.ts";
 /** How the window of a new stream of that infohash is kept. */
 export type LiveWindowMaker = (infohashHex: string) => Pick<LiveStreamOptions, "limits" | "files">;
 
+/** What a stream is made from. */
+export interface StreamOrigin {
+  /** 40 hexadecimal digits: streams of the same are one. */
+  readonly infohashHex: string;
+  /** Joins it. Throws `closed`, or `too_busy`. */
+  acquire(): Lease<LiveSource>;
+}
+
+/** The broadcast `target` as the origin of a stream. */
+export function broadcastOrigin(swarms: LiveSwarms, target: LiveTarget): StreamOrigin {
+  return { infohashHex: target.metainfo.infohashHex, acquire: () => swarms.acquire(target) };
+}
+
 /** A session's hold on a stream. */
 export interface LiveStreamLease {
   readonly stream: LiveStream;
@@ -25,7 +38,6 @@ interface Entry {
 
 /** Opens broadcasts for sessions and closes them after the last one. */
 export class LiveStreams {
-  readonly #swarms: LiveSwarms;
   readonly #clock: Clock;
   readonly #windowOf: LiveWindowMaker;
   readonly #entries = new Map<string, Entry>();
@@ -36,20 +48,19 @@ export class LiveStreams {
   readonly #log: Logger | null;
 
   /** `log`: where faults of streams are reported. */
-  constructor(swarms: LiveSwarms, clock: Clock, windowOf: LiveWindowMaker, log: Logger | null = null) {
+  constructor(clock: Clock, windowOf: LiveWindowMaker, log: Logger | null = null) {
     this.#log = log;
-    this.#swarms = swarms;
     this.#clock = clock;
     this.#windowOf = windowOf;
   }
 
-  /** Joins a broadcast, or shares what is joined. Throws as `LiveSwarms.acquire`. */
-  open(target: LiveTarget): LiveStreamLease {
-    const { infohashHex } = target.metainfo;
+  /** Joins a broadcast, or shares what is joined. Throws as `StreamOrigin.acquire`. */
+  open(origin: StreamOrigin): LiveStreamLease {
+    const { infohashHex } = origin;
     const running = this.#entries.get(infohashHex);
     // A broadcast that ended stays for its readers. If the broadcaster continued under the same id, it is joined again.
     const isOver = running === undefined || running.stream.ended || running.stream.ending.aborted;
-    const entry = isOver ? this.#join(target) : running;
+    const entry = isOver ? this.#join(origin) : running;
     entry.users++;
     let released = false;
     const release = () => {
@@ -75,9 +86,8 @@ export class LiveStreams {
     this.#closing.add(closing);
   }
 
-  #join(target: LiveTarget): Entry {
-    const lease = this.#swarms.acquire(target);
-    const { infohashHex } = target.metainfo;
+  #join({ infohashHex, acquire }: StreamOrigin): Entry {
+    const lease = acquire();
     const least = this.#entries.get(infohashHex)?.stream.cuts.next ?? this.#numbers.get(infohashHex) ?? 0;
     const entry = {
       lease,

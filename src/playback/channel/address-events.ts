@@ -1,0 +1,137 @@
+/** Reads one address of a channel, once: a transport stream over HTTP, or the segments of an HLS playlist. */
+import { concatBytes } from "../../bytes/hex.ts";
+import { headersFor, readPlayerAddress } from "../../content/analysis/player-address.ts";
+import type { FetchPorts, OpenedUrl } from "../../content/fetch-guard.ts";
+import { MAX_PLAYLIST_BYTES } from "../../content/hls-playlist.ts";
+import { MillraceError } from "../../errors.ts";
+import { hlsEvents } from "../../inputs/hls.ts";
+import { SENDER_PACE } from "../../inputs/http.ts";
+import { within } from "../../inputs/input.ts";
+import { paced } from "../../inputs/pacer.ts";
+import { inPackets } from "../../inputs/packets.ts";
+import { HEAD_BYTES, isPlaylist, isTransportStream } from "../../inputs/sniff.ts";
+import { describeUrl } from "../../inputs/spec.ts";
+import { SourceWeb } from "../../inputs/web.ts";
+import type { LiveInputEvent } from "../../live/broadcast/input.ts";
+import type { Logger } from "../../ports.ts";
+
+/** What reading an address needs. */
+export type AddressPorts = FetchPorts & { readonly log: Logger };
+
+/** How an address is read. */
+export interface AddressRules {
+  /** Whether it may lead into the private network. */
+  readonly allowPrivate: boolean;
+  /** For how long nothing may come, ms. */
+  readonly silenceMs: number;
+}
+
+/**
+ * How far ahead of its time the media of a playlist leaves, ms: servers name some segments at once, and with this much
+ * a playlist of ours can be given out at once, too.
+ */
+const HLS_LEAD_MS = 4000;
+
+/**
+ * The events of `address`. Returns whether it has ended for good: a recording has, and a connection that the server
+ * closed has not. Throws what is wrong with it, `timeout` when nothing comes for `silenceMs`.
+ */
+export async function* addressEvents(
+  ports: AddressPorts,
+  address: string,
+  { allowPrivate, silenceMs }: AddressRules,
+  signal: AbortSignal,
+): AsyncGenerator<LiveInputEvent, boolean> {
+  const player = readPlayerAddress(address);
+  const { url } = player;
+  const rules = { allowPrivate, headersFor: (to: string) => headersFor(player, to) };
+  const own = new AbortController();
+  const both = AbortSignal.any([signal, own.signal]);
+  try {
+    const web = new SourceWeb(ports, url, rules);
+    const opened = await inTime(ports, silenceMs, web.open(url, {}, both), both);
+    const body = opened.body[Symbol.asyncIterator]();
+    const next = () => inTime(ports, silenceMs, body.next(), both);
+    const head = await read(next, HEAD_BYTES);
+    if (isPlaylist(head)) {
+      const text = new TextDecoder().decode(concatBytes([head, await read(next, MAX_PLAYLIST_BYTES)]));
+      void body.return?.();
+      const events = hlsEvents(ports, web, url, both, {
+        first: { text, url: opened.url },
+        leadMs: HLS_LEAD_MS,
+        refusal: (reason) => `${describeUrl(url)} cannot be played: ${reason}`,
+      });
+      // A player has the lead, too, before it shows nothing new.
+      yield* watched(ports, events, silenceMs + HLS_LEAD_MS, both);
+      return true;
+    }
+    if (!isTransportStream(head)) throw otherFormat(url, opened);
+    const rest = async function* (): AsyncGenerator<LiveInputEvent, void> {
+      yield { kind: "data", bytes: head };
+      for (let chunk = await next(); !chunk.done; chunk = await next()) yield { kind: "data", bytes: chunk.value };
+    };
+    yield* paced(inPackets(rest()), ports.clock, SENDER_PACE, both);
+    return opened.headers.has("content-length");
+  } finally {
+    own.abort(new MillraceError("closed", "the address is no longer read"));
+  }
+}
+
+/** What is wrong with an address that sends neither. */
+function otherFormat(url: string, { headers }: OpenedUrl): MillraceError {
+  const type = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(headers.get("content-type") ?? "")?.[0] ?? "no type";
+  return new MillraceError("unsupported_media", `${describeUrl(url)} sends neither MPEG TS nor HLS (${type})`);
+}
+
+/** `promise`, which is given up after `silenceMs`. */
+async function inTime<T>(
+  { clock }: AddressPorts,
+  silenceMs: number,
+  promise: Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const result = await within(clock, silenceMs, promise.then((value) => ({ value })), signal);
+  if (result === null) throw silent(silenceMs);
+  return result.value;
+}
+
+function silent(silenceMs: number, reason: string | null = null): MillraceError {
+  const why = reason === null ? "" : `: ${reason}`;
+  return new MillraceError("timeout", `nothing came for ${silenceMs / 1000} s${why}`);
+}
+
+/** The bytes from here on: `atLeast`, with the rest of the last chunk, or all that come. */
+async function read(next: () => Promise<IteratorResult<Uint8Array>>, atLeast: number): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  while (bytes < atLeast) {
+    const { done, value } = await next();
+    if (done) break;
+    parts.push(value);
+    bytes += value.length;
+  }
+  return concatBytes(parts);
+}
+
+/** `events` as long as data comes. */
+async function* watched(
+  { clock }: AddressPorts,
+  events: AsyncGenerator<LiveInputEvent, void>,
+  silenceMs: number,
+  signal: AbortSignal,
+): AsyncGenerator<LiveInputEvent, void> {
+  let reason: string | null = null;
+  try {
+    for (;;) {
+      const next = await within(clock, silenceMs, events.next(), signal);
+      if (next === null) throw silent(silenceMs, reason);
+      if (next.done) return;
+      // A loss is no sign of life: a server that is down has one every few seconds.
+      if (next.value.kind === "lost") reason = next.value.reason;
+      yield next.value;
+    }
+  } finally {
+    // Not awaited: it may wait for a server that hangs.
+    void events.return().catch(() => {});
+  }
+}

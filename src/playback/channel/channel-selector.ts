@@ -1,0 +1,45 @@
+/** How a start names a channel that comes by HTTP, and what it gets for it. */
+import { withSignal } from "../../bytes/deadline.ts";
+import { MillraceError } from "../../errors.ts";
+import type { StreamOrigin } from "../live/live-streams.ts";
+
+/** One of the addresses of a channel. */
+export interface ChannelAddress {
+  /** http or https; the fields to send stand behind a `|`, as players write them. */
+  readonly address: string;
+  /** The same as the library has it, where that may lead to is known. */
+  readonly named: string;
+  /** The caller that gave it may name addresses in the private network. */
+  readonly mayNamePrivate: boolean;
+  /** Item of the library; null: none. */
+  readonly item: number | null;
+}
+
+/** A channel: its addresses stand in for each other. */
+export interface ChannelSelector {
+  readonly kind: "channel";
+  /** Title. */
+  readonly name: string;
+  /** At least one; the first is played first, and names the channel. */
+  readonly addresses: readonly ChannelAddress[];
+}
+
+/** Finds channels; `ChannelSources` implements it. */
+export interface ChannelOrigins {
+  /**
+   * The channel of `selector`. The infohash of a channel that has one address is the SHA-1 of it. Rejects with
+   * `invalid_argument`, and with `denied` where the channel runs and the caller may not name one of its addresses.
+   */
+  origin(selector: ChannelSelector, callerIsLocal: boolean, signal: AbortSignal): Promise<StreamOrigin>;
+}
+
+/** As `ChannelOrigins.origin`; rejects with `unsupported_media` where `channels` is null. */
+export async function channelOrigin(
+  channels: ChannelOrigins | null,
+  selector: ChannelSelector,
+  callerIsLocal: boolean,
+  signal: AbortSignal,
+): Promise<StreamOrigin> {
+  if (channels === null) throw new MillraceError("unsupported_media", "channels that come by HTTP are not played here");
+  return await withSignal(channels.origin(selector, callerIsLocal, signal), signal);
+}

@@ -1,0 +1,186 @@
+/**
+ * A channel that comes by HTTP, as playback sees it: one upstream for all its viewers. When its address fails, ends or
+ * falls silent, the next one of the channel continues.
+ */
+import { sleep } from "../../bytes/deadline.ts";
+import { readPlayerAddress } from "../../content/analysis/player-address.ts";
+import { MillraceError } from "../../errors.ts";
+import { reasonOf } from "../../inputs/input.ts";
+import { RETRY_FIRST_MS, RETRY_MOST_MS } from "../../inputs/retry.ts";
+import { describeUrl } from "../../inputs/spec.ts";
+import type { ChannelFacts, LiveSource, LiveStatus } from "../../live/swarm/live-source.ts";
+import type { MemberFigures } from "../../live/swarm/member-figures.ts";
+import type { Clock, Logger } from "../../ports.ts";
+import { RateMeter } from "../../swarm/rate-meter.ts";
+import { addressEvents, type AddressPorts } from "./address-events.ts";
+import { ChannelFeed } from "./channel-feed.ts";
+
+/** An address from which nothing comes for this long is left, ms: about as long as players have in store. */
+const SILENCE_MS = 3000;
+/** The same for a channel that has no other, ms: a connection that comes back costs more than waiting. */
+const ONLY_SILENCE_MS = 10_000;
+/** An address that played for this long was a good one, ms: it may be opened again at once. */
+const GOOD_AFTER_MS = 10_000;
+/** The window hears of what came at most this often, ms; it looks by itself ten times a second. */
+const TELL_MS = 50;
+
+/** What a channel is made of. */
+export interface ChannelParts {
+  readonly ports: AddressPorts & { readonly clock: Clock; readonly log: Logger };
+  readonly infohashHex: string;
+  readonly name: string;
+  /** At least one, in their order. */
+  readonly addresses: readonly {
+    readonly address: string;
+    readonly allowPrivate: boolean;
+    readonly item: number | null;
+  }[];
+  /** The same for channels of the same addresses, in whatever order. */
+  readonly set: string;
+}
+
+/** Reads one channel until `close`. */
+export class ChannelSource implements LiveSource {
+  readonly metainfo: LiveSource["metainfo"];
+  readonly node = new ChannelFeed();
+  readonly ending: AbortSignal;
+  readonly #parts: ChannelParts;
+  readonly #ending = new AbortController();
+  readonly #listeners = new Set<() => void>();
+  readonly #meter: RateMeter;
+  #index = 0;
+  #isPlaying = false;
+  #changes = 0;
+  #reason: string | null = null;
+  #toldMs = -Infinity;
+
+  constructor(parts: ChannelParts) {
+    this.#parts = parts;
+    this.metainfo = { infohashHex: parts.infohashHex, name: parts.name };
+    this.ending = this.#ending.signal;
+    this.#meter = new RateMeter(parts.ports.clock.monotonic());
+    this.#run().catch((error) => this.#ending.abort(error));
+  }
+
+  get set(): string {
+    return this.#parts.set;
+  }
+
+  /** The address that it began with. */
+  get first(): string {
+    return this.#parts.addresses[0]!.address;
+  }
+
+  /** The present address. */
+  get address(): string {
+    return this.#parts.addresses[this.#index]!.address;
+  }
+
+  get channel(): ChannelFacts {
+    const { addresses } = this.#parts;
+    const { address, item } = addresses[this.#index]!;
+    return {
+      index: this.#index,
+      count: addresses.length,
+      item,
+      address: describeUrl(readPlayerAddress(address).url),
+      isPlaying: this.#isPlaying,
+      changes: this.#changes,
+      reason: this.#reason,
+    };
+  }
+
+  status(): LiveStatus {
+    return {
+      peers: this.#isPlaying ? 1 : 0,
+      downloadBytesPerSecond: this.#meter.rate(this.#parts.ports.clock.monotonic()),
+      uploadBytesPerSecond: 0,
+      downloadedBytes: this.#meter.totalBytes,
+      uploadedBytes: 0,
+      message: null,
+    };
+  }
+
+  members(): readonly MemberFigures[] {
+    return [];
+  }
+
+  onPiece(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Leaves the upstream. */
+  close(): void {
+    this.#ending.abort(new MillraceError("closed", "nobody watches the channel any more"));
+  }
+
+  /** Reads one address after the other. Throws when none of them ever sent anything. */
+  async #run(): Promise<void> {
+    const { ports: { clock, log }, addresses } = this.#parts;
+    /** Addresses in a row that did not play for long, and those before the first byte. */
+    let short = 0;
+    let pauseMs = RETRY_FIRST_MS;
+    let first: unknown = null;
+    while (!this.ending.aborted) {
+      const sinceMs = clock.monotonic();
+      let trouble: unknown = new MillraceError("closed", "the server ended the stream");
+      try {
+        if (await this.#read()) return this.#over();
+      } catch (error) {
+        trouble = error;
+      }
+      if (this.ending.aborted) return;
+      const hasPlayed = this.#isPlaying;
+      this.#isPlaying = false;
+      first ??= trouble;
+      short = hasPlayed && clock.monotonic() - sinceMs >= GOOD_AFTER_MS ? 0 : short + 1;
+      if (!this.node.started && short >= addresses.length) throw first;
+      this.#reason = reasonOf(trouble);
+      log.log("info", "an address of a channel failed", { address: this.channel.address, reason: this.#reason });
+      this.#index = (this.#index + 1) % addresses.length;
+      this.#changes++;
+      this.node.cut();
+      if (short < addresses.length) {
+        pauseMs = RETRY_FIRST_MS;
+        continue;
+      }
+      await sleep(clock, pauseMs, this.ending).catch(() => {});
+      pauseMs = Math.min(2 * pauseMs, RETRY_MOST_MS);
+    }
+  }
+
+  /** Reads the present address; returns whether it has ended for good. */
+  async #read(): Promise<boolean> {
+    const { ports, addresses } = this.#parts;
+    const { address, allowPrivate } = addresses[this.#index]!;
+    const silenceMs = addresses.length === 1 ? ONLY_SILENCE_MS : SILENCE_MS;
+    const events = addressEvents(ports, address, { allowPrivate, silenceMs }, this.ending);
+    for (;;) {
+      const { done, value } = await events.next();
+      if (done) return value;
+      if (value.kind === "lost") this.node.cut();
+      else this.#deliver(value.bytes);
+    }
+  }
+
+  #deliver(packets: Uint8Array): void {
+    const { clock } = this.#parts.ports;
+    const nowMs = clock.monotonic();
+    this.#isPlaying = true;
+    this.#meter.add(packets.length, nowMs);
+    this.node.push(packets, clock.now());
+    if (nowMs - this.#toldMs < TELL_MS) return;
+    this.#toldMs = nowMs;
+    this.#tell();
+  }
+
+  #over(): void {
+    this.node.end();
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const listener of [...this.#listeners]) listener();
+  }
+}

@@ -1,0 +1,73 @@
+/** Opens the channels of an engine that come by HTTP. */
+import { toHex } from "../../bytes/hex.ts";
+import { readPlayerAddress } from "../../content/analysis/player-address.ts";
+import { checkedTarget, parseHttpUrl } from "../../content/guarded-target.ts";
+import { mayNamePrivate, type ResolverParts } from "../../content/resolve.ts";
+import { MillraceError } from "../../errors.ts";
+import type { StreamOrigin } from "../live/live-streams.ts";
+import type { AddressPorts } from "./address-events.ts";
+import type { ChannelOrigins, ChannelSelector } from "./channel-selector.ts";
+import { ChannelSource } from "./channel-source.ts";
+
+/** Channels at once. Each is a connection, and a window in memory. */
+const MAX_CHANNELS = 256;
+
+/** Which addresses may be opened. */
+export type ChannelReach = Pick<ResolverParts, "allowPrivateFetch" | "isFromPublic">;
+
+/** The channels that are being read. */
+export class ChannelSources implements ChannelOrigins {
+  readonly #ports: AddressPorts;
+  readonly #reach: ChannelReach;
+  readonly #running = new Map<string, ChannelSource>();
+
+  constructor(ports: AddressPorts, reach: ChannelReach) {
+    this.#ports = ports;
+    this.#reach = reach;
+  }
+
+  /** Channels that are being read now. */
+  list(): readonly ChannelSource[] {
+    return [...this.#running.values()];
+  }
+
+  async origin(selector: ChannelSelector, callerIsLocal: boolean, signal: AbortSignal): Promise<StreamOrigin> {
+    const { name } = selector;
+    const addresses = await Promise.all(selector.addresses.map(async ({ address, named, item, ...by }) => {
+      parseHttpUrl(readPlayerAddress(address).url);
+      const context = { callerIsLocal: callerIsLocal || by.mayNamePrivate };
+      return { address, item, allowPrivate: await mayNamePrivate(this.#reach, context, named) };
+    }));
+    const first = addresses[0]!.address;
+    const set = JSON.stringify(addresses.map(({ address }) => address).sort());
+    // One that began with another address may play this one by now.
+    const running = this.list().find((one) => one.set === set && (one.first === first || one.address === first));
+    if (running !== undefined) {
+      // It was perhaps opened by somebody who may reach more.
+      for (const { address } of addresses.filter(({ allowPrivate }) => !allowPrivate)) {
+        await checkedTarget(this.#ports, parseHttpUrl(readPlayerAddress(address).url), false, signal);
+      }
+    }
+    const infohashHex = running?.metainfo.infohashHex ?? await infohashOf(addresses.length === 1 ? first : first + set);
+    return {
+      infohashHex,
+      acquire: () => {
+        if (this.#running.size >= MAX_CHANNELS) throw new MillraceError("too_busy", "too many channels at once");
+        const swarm = new ChannelSource({ ports: this.#ports, infohashHex, name, addresses, set });
+        this.#running.set(infohashHex, swarm);
+        return {
+          swarm,
+          release: () => {
+            swarm.close();
+            if (this.#running.get(infohashHex) === swarm) this.#running.delete(infohashHex);
+          },
+        };
+      },
+    };
+  }
+}
+
+async function infohashOf(address: string): Promise<string> {
+  const hash = await crypto.subtle.digest("SHA-1", new TextEncoder().encode(address));
+  return toHex(new Uint8Array(hash));
+}

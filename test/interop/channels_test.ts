@@ -1,0 +1,116 @@
+/** Players that we did not write play channels that come by HTTP from an encoder that we did not write. */
+import { spawn } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { after, before, test } from "node:test";
+import { assertEquals, assertMatch } from "@std/assert";
+import { type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
+import { clipPath } from "../support/fixtures.ts";
+import { run } from "../support/process.ts";
+import { until } from "../support/until.ts";
+import { serveWeb, type TestWeb } from "../support/web.ts";
+
+/** Each player watches for this long, s. */
+const WATCH_S = 8;
+/** A clip in a loop, at its own speed, without being decoded. */
+const LOOPED = ["-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", clipPath("ts-188.ts"), "-c", "copy"];
+
+let engine: ServedEngine;
+let web: TestWeb;
+let directory: { path: string; remove(): Promise<void> };
+const encoders = new Set<ReturnType<typeof spawn>>();
+const asked: string[] = [];
+
+function encoder(args: readonly string[]) {
+  const child = spawn("ffmpeg", [...LOOPED, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  encoders.add(child);
+  child.on("close", () => encoders.delete(child));
+  return child;
+}
+
+before(async () => {
+  directory = await temporaryDirectory();
+  engine = await serveEngine();
+  web = await serveWeb((request, response) => {
+    const path = request.url!;
+    asked.push(path);
+    if (path === "/live") {
+      const child = encoder(["-f", "mpegts", "pipe:1"]);
+      child.stdout!.pipe(response.writeHead(200, { "content-type": "video/mp2t" }));
+      response.on("close", () => child.kill("SIGKILL"));
+      return;
+    }
+    readFile(join(directory.path, path.slice(1))).then(
+      (bytes) => response.writeHead(200).end(bytes),
+      () => response.writeHead(404).end(),
+    );
+  });
+  const hls = ["-f", "hls", "-hls_time", "2", "-hls_list_size", "6", "-hls_flags", "delete_segments"];
+  const key = [`${web.base}/key.bin`, `${directory.path}/key.bin`].join("\n");
+  await writeFile(`${directory.path}/key.bin`, crypto.getRandomValues(new Uint8Array(16)));
+  await writeFile(`${directory.path}/key.txt`, key);
+  encoder([...hls, `${directory.path}/plain.m3u8`]);
+  encoder([...hls, "-hls_key_info_file", `${directory.path}/key.txt`, `${directory.path}/sealed.m3u8`]);
+  for (const name of ["plain", "sealed"]) {
+    await until(`${name}.m3u8 has three segments`, async () => {
+      const text = await readFile(`${directory.path}/${name}.m3u8`, "utf8").catch(() => "");
+      return text.split("#EXTINF").length > 3;
+    }, 60_000);
+  }
+});
+
+after(async () => {
+  for (const child of encoders) child.kill("SIGKILL");
+  await engine?.close();
+  await web?.close();
+  await directory?.remove();
+});
+
+const OUTPUTS = ["getstream", "manifest.m3u8"] as const;
+const SOURCES = ["live", "plain.m3u8", "sealed.m3u8"] as const;
+const address = (output: string, source: string, pid: string) =>
+  `${engine.url}/engine/${output}?${new URLSearchParams({ direct_url: `${web.base}/${source}`, pid })}`;
+
+test("ffmpeg decodes channels that come as MPEG TS, HLS and encrypted HLS, as both outputs, from one upstream each", async () => {
+  asked.length = 0;
+  await Promise.all(SOURCES.flatMap((source) =>
+    OUTPUTS.map(async (output) => {
+      const input = ["-v", "warning", "-nostdin", "-i", address(output, source, "ffmpeg")];
+      const { code, stderr } = await run("ffmpeg", [...input, "-t", String(WATCH_S), "-f", "null", "-"]);
+      // Where the clip begins again, its own times overlap by a picture.
+      const complaints = stderr.split("\n").filter((line) => line !== "" && !/monotonic|dts/i.test(line));
+      assertEquals([code, complaints], [0, []], `${output} of ${source}`);
+    })
+  ));
+  assertEquals(asked.filter((path) => path === "/live").length, 1);
+  const segments = asked.filter((path) => path.endsWith(".ts"));
+  assertEquals(segments.length, new Set(segments).size, "no segment comes twice");
+});
+
+test("mpv and VLC play a channel from both outputs", async () => {
+  const isRoot = process.getuid?.() === 0;
+  const sandbox = isRoot
+    ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "HOME=/tmp", "cvlc"]
+    : ["cvlc"];
+  const mpv = ["--no-config", "--vo=null", "--ao=null", "--msg-level=all=warn,cplayer=info", `--length=${WATCH_S}`];
+  const vlc = ["-vv", "--no-plugins-cache", "--vout=dummy", "--aout=dummy", `--run-time=${WATCH_S}`, "--play-and-exit"];
+  await Promise.all(OUTPUTS.flatMap((output) => [
+    (async () => {
+      const { code, text } = await run("mpv", [...mpv, address(output, "live", "mpv")]);
+      assertEquals(code, 0, `${output}: ${text.slice(-800)}`);
+      assertMatch(text, /Exiting\.\.\. \(End of file\)/, output);
+    })(),
+    (async () => {
+      const [command, ...args] = [...sandbox, ...vlc, address(output, "plain.m3u8", "vlc"), "vlc://quit"];
+      const { code, stderr } = await run(command!, args);
+      assertEquals(code, 0, `${output}: ${stderr.slice(-2000)}`);
+      assertMatch(stderr, /Received first picture|first picture|using video output module|Buffering 100%/i, output);
+    })(),
+  ]));
+});
+
+test("a channel's upstream is closed soon after its last viewer left", async () => {
+  const isRead = () => [...encoders].some(({ spawnargs }) => spawnargs.at(-1) === "pipe:1");
+  await until("the encoder of /live has ended", () => !isRead(), 60_000);
+});

@@ -1,0 +1,135 @@
+/** Channels that come by HTTP, from upstreams that the test sends by hand. */
+import { test } from "node:test";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { toHex } from "../../../src/bytes/hex.ts";
+import { MillraceError } from "../../../src/errors.ts";
+import { statOf } from "../../../src/playback/stat.ts";
+import type { LiveSession } from "../../../src/playback/live/live-session.ts";
+import { clip } from "../../support/fixtures.ts";
+import { setUpChannels } from "./upstream.ts";
+
+const A = "http://a.example/live";
+const B = "http://b.example/live";
+const facts = (session: LiveSession) => statOf(session, { limitBytes: 0, usedBytes: 0 }, "prefuf")["channel"];
+
+/** A viewer that counts what it gets. */
+function view(session: LiveSession) {
+  const viewer = { bytes: 0, isOver: false, leave: () => reader.cancel() };
+  const reader = session.openStream().getReader();
+  void (async () => {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) viewer.bytes += next.value.length;
+    viewer.isOver = true;
+  })().catch(() => viewer.isOver = true);
+  return viewer;
+}
+
+test("Sessions.start() plays an address for all viewers from one upstream, and closes it 10 s after the last one", async () => {
+  const { clock, asked, open, begin, run, sessions } = setUpChannels({ [A]: "sends" });
+  const one = await begin([A], { pid: "one" });
+  const sha1 = new Uint8Array(await crypto.subtle.digest("SHA-1", new TextEncoder().encode(A)));
+  assertEquals(one.identity.infohashHex, toHex(sha1));
+  const two = await begin([A], { pid: "two" });
+  const viewers = [view(one), view(two)];
+  await run(5000);
+  assert(viewers.every(({ bytes }) => bytes > 60_000), JSON.stringify(viewers));
+  assertEquals(asked, [A]);
+  assertEquals(facts(one), { index: 0, count: 1, item: 1, address: A, playing: true, changes: 0, reason: null });
+  await viewers[0]!.leave();
+  await run(11_000);
+  assertEquals([open[0]!.isLeft, sessions.list().length], [false, 1], "one of them watches");
+  await viewers[1]!.leave();
+  await run(9000);
+  assertEquals(open[0]!.isLeft, false);
+  await run(3000);
+  assertEquals([open[0]!.isLeft, sessions.list().length], [true, 0]);
+  assertEquals(clock.pendingTimers, 0);
+});
+
+test("Sessions.start() gives another address of a channel 3 s after the first fell silent, and says why", async () => {
+  const { asked, open, begin, run } = setUpChannels({ [A]: "sends", [B]: "sends" });
+  const session = await begin([A, B]);
+  const viewer = view(session);
+  await run(3000);
+  await run(3300, () => false);
+  assertEquals(asked, [A, B]);
+  assertEquals(open.map(({ isLeft }) => isLeft), [true, false]);
+  const before = viewer.bytes;
+  await run(3000);
+  assert(viewer.bytes > before + 30_000, `${viewer.bytes - before} bytes`);
+  const reason = "nothing came for 3 s";
+  assertEquals(facts(session), { index: 1, count: 2, item: 2, address: B, playing: true, changes: 1, reason });
+  session.stop("done");
+});
+
+test("Sessions.start() passes over addresses that are missing, or send something else", async () => {
+  const page = "http://c.example/page";
+  const { asked, begin } = setUpChannels({ [A]: 404, [page]: "<html>".padEnd(5000, "x"), [B]: "sends" });
+  const session = await begin([A, page, B]);
+  assertEquals(asked, [A, page, B]);
+  assertMatch(JSON.stringify(facts(session)), /"index":2.*"item":3.*"changes":2,"reason":".*neither MPEG TS nor HLS/);
+  session.stop("done");
+});
+
+test("Sessions.start() rejects with the first address's fault when none plays", async () => {
+  const { clock, begin, sessions } = setUpChannels({ [A]: 404, [B]: "hangs" });
+  await assertRejects(() => begin([A]), MillraceError, "a.example answered 404");
+  await assertRejects(() => begin([A, B]), MillraceError, "a.example answered 404");
+  assert(clock.monotonic() <= 4000, "3 s for the other");
+  assertEquals([sessions.list().length, clock.pendingTimers], [0, 0]);
+});
+
+test("Sessions.start() opens the only address of a channel again when its server closes it", async () => {
+  const { asked, open, begin, run } = setUpChannels({ [A]: "sends" });
+  const session = await begin([A]);
+  const viewer = view(session);
+  await run(2000);
+  open[0]!.end();
+  await run(1000);
+  assertEquals(asked, [A, A]);
+  const before = viewer.bytes;
+  await run(3000);
+  assert(viewer.bytes > before && !viewer.isOver);
+  assertMatch(JSON.stringify(facts(session)), /"changes":1,"reason":"the server ended the stream"/);
+  session.stop("done");
+});
+
+test("Sessions.start() ends a channel whose address is a recording, which plays at its own speed", async () => {
+  const { asked, begin, run } = setUpChannels({ [A]: clip("ts-188.ts") });
+  const session = await begin([A]);
+  const viewer = view(session);
+  await run(1000);
+  assertEquals(viewer.isOver, false);
+  await run(6000);
+  assertEquals([viewer.isOver, session.stream.ended, asked.length], [true, true, 1]);
+  assert(viewer.bytes > clip("ts-188.ts").length * 0.9, `${viewer.bytes} bytes`);
+  session.stop("done");
+});
+
+test("Sessions.start() opens addresses of the private network only where the caller or the item's may name them", async () => {
+  const lan = "http://camera.lan/live";
+  const { asked, begin } = setUpChannels({ [lan]: "sends" });
+  await assertRejects(() => begin([lan], { callerIsLocal: false }), MillraceError, "private network");
+  assertEquals(asked, []);
+  const session = await begin([{ address: lan, mayNamePrivate: true }], { callerIsLocal: false, pid: "user" });
+  assertEquals(asked, [lan]);
+  // It runs, and others still may not name it.
+  await assertRejects(() => begin([lan], { callerIsLocal: false }), MillraceError, "private network");
+  session.stop("done");
+});
+
+test("Sessions.start() sends an address's own fields, and to other origins only the name of the player", async () => {
+  const list = `${A}/list.m3u8`;
+  const playlist = "#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\nhttp://cdn.example/0.ts\n#EXTINF:6,\n1.ts\n";
+  const { open, begin, run } = setUpChannels({
+    [list]: playlist,
+    "http://cdn.example/0.ts": "sends",
+    [`${A}/1.ts`]: "sends",
+  });
+  const session = await begin([`${list}|User-Agent=Box%2F1&Referer=http://portal.example/`]);
+  open[0]!.end();
+  await run(500);
+  const sent = open.map(({ request: { headers } }) => [headers.get("user-agent"), headers.get("referer")]);
+  assertEquals(sent, [["Box/1", null], ["Box/1", "http://portal.example/"]]);
+  assertEquals(session.stream.source.channel!.address, list);
+  session.stop("done");
+});
