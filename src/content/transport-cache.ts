@@ -1,12 +1,15 @@
 /**
  * Transport files the engine has seen, kept in the state directory so that an infohash or a content id starts at once
- * the next time. `<directory>/<infohash>.torrent`, and `<directory>/<content id>.id` holding an infohash.
+ * the next time. `<directory>/<infohash>.torrent`, and `<directory>/<content id>.id` holding an infohash; so does
+ * `<directory>/<second infohash>.id` of a torrent of both versions.
  */
 import { hasCode, MillraceError } from "../errors.ts";
 import type { FilePort, Logger } from "../ports.ts";
 import { contentId } from "../metainfo/content-id.ts";
+import { secondName } from "../metainfo/hash-trees.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../metainfo/limits.ts";
 import { type AnyMetainfo, encodeAnyMetainfo, fromPublic, parseAnyTransportFile } from "../metainfo/live.ts";
+import type { Metainfo } from "../metainfo/types.ts";
 
 /** Limits of a cache; the oldest files go first. */
 export interface CacheBounds {
@@ -44,11 +47,13 @@ const METAINFO_FROM_PUBLIC: TransportCodec<AnyMetainfo> = {
 };
 
 /** The common part of all transport files. */
-export type Identified = Pick<AnyMetainfo, "infohash" | "infohashHex" | "name" | "trackers">;
+export type Identified =
+  & Pick<AnyMetainfo, "infohash" | "infohashHex" | "name" | "trackers">
+  & Pick<Metainfo, "infohashV2" | "shortPieces">;
 
 /** Remembers transport files by infohash and by content id. */
 export interface TransportCache<T = AnyMetainfo> {
-  /** The transport file of an infohash (40 hex), null when it was never seen. */
+  /** The transport file of an infohash (40 hex), the second one of a hybrid included; null when it was never seen. */
   byInfohash(infohashHex: string): Promise<T | null>;
   /** The transport file of a content id (40 hex), null when it was never seen. */
   byContentId(contentIdHex: string): Promise<T | null>;
@@ -69,9 +74,15 @@ export function createTransportCache(files: FilePort, directory: string | null, 
   const own = createCache(files, directory, log, METAINFO, TRANSPORT_BOUNDS);
   const publicDirectory = directory === null ? null : `${directory}-from-public`;
   const ofPublic = createCache(files, publicDirectory, log, METAINFO_FROM_PUBLIC, TRANSPORT_BOUNDS);
+  const byContentId = async (id: string) => await own.byContentId(id) ?? await ofPublic.byContentId(id);
+  const bySecondName = async (infohash: string) => {
+    const file = await byContentId(infohash);
+    return file !== null && secondName(file) === infohash ? file : null;
+  };
   return {
-    byInfohash: async (infohash) => await own.byInfohash(infohash) ?? await ofPublic.byInfohash(infohash),
-    byContentId: async (id) => await own.byContentId(id) ?? await ofPublic.byContentId(id),
+    byInfohash: async (infohash) =>
+      await own.byInfohash(infohash) ?? await ofPublic.byInfohash(infohash) ?? await bySecondName(infohash),
+    byContentId,
     keep: (metainfo) => (metainfo.isFromPublic === true ? ofPublic : own).keep(metainfo),
     close: async () => void await Promise.all([own.close(), ofPublic.close()]),
   };
@@ -118,8 +129,8 @@ class MemoryCache<T extends Identified> implements TransportCache<T> {
   async keep(metainfo: T): Promise<string> {
     const id = await contentId(metainfo);
     const { maxFiles, maxMemoryBytes } = this.#bounds;
-    this.#infohashOf.set(id, metainfo.infohashHex);
-    if (this.#infohashOf.size > maxFiles) this.#infohashOf.delete(this.#infohashOf.keys().next().value!);
+    for (const name of [id, secondName(metainfo) ?? id]) this.#infohashOf.set(name, metainfo.infohashHex);
+    while (this.#infohashOf.size > 2 * maxFiles) this.#infohashOf.delete(this.#infohashOf.keys().next().value!);
     const known = this.#byInfohash.get(metainfo.infohashHex);
     if (known !== undefined && !saysMore(metainfo, known.metainfo)) return id;
     this.#bytes -= known?.bytes ?? 0;
@@ -241,9 +252,9 @@ class DiskCache<T extends Identified> implements TransportCache<T> {
   async #write(metainfo: T, id: string): Promise<void> {
     const path = `${this.#directory}/${metainfo.infohashHex}.torrent`;
     // One infohash has several content ids when it comes with other trackers.
-    const idPath = `${this.#directory}/${id}.id`;
+    const idPaths = [id, secondName(metainfo) ?? id].map((name) => `${this.#directory}/${name}.id`);
     try {
-      const [hasFile, hasId] = await Promise.all([this.#exists(path), this.#exists(idPath)]);
+      const [hasFile, hasId] = await Promise.all([this.#exists(path), this.#exists(idPaths[0]!)]);
       const isReplaced = hasFile && metainfo.trackers.length > 0 &&
         saysMore(metainfo, await this.byInfohash(metainfo.infohashHex));
       if (hasFile && hasId && !isReplaced) return;
@@ -251,7 +262,8 @@ class DiskCache<T extends Identified> implements TransportCache<T> {
       const bytes = this.#codec.encode(metainfo);
       if (!hasFile || isReplaced) await this.#files.writeFile(path, bytes);
       if (isReplaced) this.#forget(metainfo.infohashHex);
-      if (!hasId) await this.#files.writeFile(idPath, new TextEncoder().encode(metainfo.infohashHex));
+      const text = new TextEncoder().encode(metainfo.infohashHex);
+      for (const idPath of hasId ? [] : new Set(idPaths)) await this.#files.writeFile(idPath, text);
       await this.#trim(hasFile ? 0 : bytes.length);
     } catch (error) {
       const code = error instanceof MillraceError ? error.code : "io";

@@ -16,15 +16,15 @@ const MAX_LIVE_WINDOW_BYTES = 768 * 1024 * 1024;
 
 /** The piece cache. Rejects with `config` when a required directory is missing, `io` when that can't be used. */
 export async function createCache(ports: Ports, options: EngineOptions): Promise<PieceCache> {
-  const { files, clock, log } = ports;
+  const { files, clock, log, sha256 } = ports;
   const limitBytes = options.cacheLimitBytes ?? DEFAULT_CACHE_LIMIT_BYTES;
   const kind = options.cache ?? "ram";
   if (kind === "ram") return createRamCache({ limitBytes, clock });
   const directory = options.cacheDir ?? null;
   if (directory === null) throw new MillraceError("config", `cache "${kind}" needs cacheDir`);
   return kind === "seed"
-    ? createSeedCache({ files, directory, clock, log })
-    : await createDiskCache({ files, directory, limitBytes, clock, log });
+    ? createSeedCache({ files, directory, clock, log, sha256 })
+    : await createDiskCache({ files, directory, limitBytes, clock, log, sha256 });
 }
 
 /** How broadcasts are kept for their players: with a disk cache, data older than some 90 s is on disk. */

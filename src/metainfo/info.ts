@@ -1,11 +1,12 @@
-/** The `info` dictionary of a VOD torrent (BEP 3, BEP 27, BEP 47), read defensively. */
+/** The `info` dictionary of a VOD torrent (BEP 3, BEP 27, BEP 47, BEP 52), read defensively. */
 import { type BencodeDictionary, decodeBencodeInTurns, integerWithin, isDictionary } from "../bytes/bencode.ts";
 import { toHex } from "../bytes/hex.ts";
 import { isTurnDue, nextTurn } from "../bytes/turn.ts";
 import { MillraceError } from "../errors.ts";
 import { decodeName, distinctPaths, type FilePath, filePath } from "./file-path.ts";
+import { readHybridTrees, readTreeLayout } from "./hash-trees.ts";
 import { MAX_FILES, MAX_PIECE_LENGTH_BYTES, MAX_TRANSPORT_FILE_BYTES, MIN_PIECE_LENGTH_BYTES } from "./limits.ts";
-import type { Metainfo, MetainfoFile } from "./types.ts";
+import type { HashTree, Metainfo, MetainfoFile } from "./types.ts";
 
 /** The fields around `info` in a transport file, or those that came with a magnet link. */
 export interface InfoExtras {
@@ -13,6 +14,8 @@ export interface InfoExtras {
   readonly webSeeds?: readonly string[];
   readonly httpSeeds?: readonly string[];
   readonly nodes?: readonly string[];
+  /** The decoded `piece layers` (BEP 52). */
+  readonly pieceLayers?: unknown;
 }
 
 const HASH_BYTES = 20;
@@ -24,7 +27,7 @@ function bad(reason: string): MillraceError {
   return new MillraceError("bad_transport_file", `bad transport file: ${reason}`);
 }
 
-/** SHA-1 of the bencoded `info`, 20 bytes. */
+/** SHA-1 of the bencoded `info`, 20 bytes: the infohash, except of torrents of version 2 alone. */
 export async function infohashOf(infoBytes: Uint8Array): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest("SHA-1", infoBytes as Uint8Array<ArrayBuffer>));
 }
@@ -54,12 +57,51 @@ export async function metainfoOf(info: unknown, infoBytes: Uint8Array, extras: I
   if (isDictionary(info["live"])) throw bad("it describes a live broadcast, not files");
 
   const pieceLengthBytes = readPieceLength(info);
-  const hashes = info["pieces"];
-  if (!(hashes instanceof Uint8Array)) {
-    throw bad(info["meta version"] === 2 ? "torrents of version 2 only are not supported" : "info.pieces is missing");
-  }
-  if (hashes.length === 0 || hashes.length % HASH_BYTES !== 0) throw bad("info.pieces is not a list of SHA-1 hashes");
   const name = readName(info);
+  const ownInfoBytes = infoBytes.slice();
+  const content = info["pieces"] === undefined && info["meta version"] !== undefined
+    ? await readV2(info, ownInfoBytes, name, pieceLengthBytes, extras)
+    : await readV1(info, ownInfoBytes, name, pieceLengthBytes, extras);
+  return {
+    infohashHex: toHex(content.infohash),
+    name: name.path,
+    ...(name.webPath === null ? {} : { webName: name.webPath }),
+    pieceLengthBytes,
+    ...content,
+    isPrivate: info["private"] === 1,
+    infoBytes: ownInfoBytes,
+    trackers: extras.trackers ?? [],
+    webSeeds: extras.webSeeds ?? [],
+    ...(extras.httpSeeds === undefined || extras.httpSeeds.length === 0 ? {} : { httpSeeds: extras.httpSeeds }),
+    nodes: extras.nodes ?? [],
+  };
+}
+
+/** What the versions describe each in its own way. */
+type Content = Pick<
+  Metainfo,
+  | "infohash"
+  | "infohashV2"
+  | "pieceCount"
+  | "totalBytes"
+  | "pieceHashes"
+  | "files"
+  | "multiFile"
+  | "shortPieces"
+  | "trees"
+>;
+
+/** A torrent of version 1, or of both versions, which is read as version 1. */
+async function readV1(
+  info: BencodeDictionary,
+  infoBytes: Uint8Array<ArrayBuffer>,
+  name: FilePath,
+  pieceLengthBytes: number,
+  { pieceLayers }: InfoExtras,
+): Promise<Content> {
+  const hashes = info["pieces"];
+  if (!(hashes instanceof Uint8Array)) throw bad("info.pieces is missing");
+  if (hashes.length === 0 || hashes.length % HASH_BYTES !== 0) throw bad("info.pieces is not a list of SHA-1 hashes");
   const files = await readFiles(info, name);
   const last = files[files.length - 1]!;
   const totalBytes = last.offset + last.sizeBytes;
@@ -68,27 +110,50 @@ export async function metainfoOf(info: unknown, infoBytes: Uint8Array, extras: I
   if (pieceCount !== Math.ceil(totalBytes / pieceLengthBytes)) {
     throw bad(`${pieceCount} piece hashes do not fit ${totalBytes} bytes in pieces of ${pieceLengthBytes}`);
   }
-
-  const ownInfoBytes = infoBytes.slice();
-  const infohash = await infohashOf(ownInfoBytes);
+  const trees = info["meta version"] === 2 ? await hybridTrees(infoBytes, files, pieceLengthBytes, pieceLayers) : null;
   return {
-    infohash,
-    infohashHex: toHex(infohash),
-    name: name.path,
-    ...(name.webPath === null ? {} : { webName: name.webPath }),
-    pieceLengthBytes,
+    infohash: await infohashOf(infoBytes),
     pieceCount,
     totalBytes,
     pieceHashes: hashes,
     files,
     multiFile: info["files"] !== undefined,
-    isPrivate: info["private"] === 1,
-    infoBytes: ownInfoBytes,
-    trackers: extras.trackers ?? [],
-    webSeeds: extras.webSeeds ?? [],
-    ...(extras.httpSeeds === undefined || extras.httpSeeds.length === 0 ? {} : { httpSeeds: extras.httpSeeds }),
-    nodes: extras.nodes ?? [],
+    ...(trees === null ? {} : { infohashV2: await infohashV2Of(infoBytes), trees }),
   };
+}
+
+/** Null when the torrent is no good as version 2: it is then one of version 1. */
+async function hybridTrees(
+  infoBytes: Uint8Array,
+  files: readonly MetainfoFile[],
+  pieceLengthBytes: number,
+  layers: unknown,
+): Promise<readonly HashTree[] | null> {
+  try {
+    return await readHybridTrees(infoBytes, files, pieceLengthBytes, layers);
+  } catch (error) {
+    if (error instanceof MillraceError) return null;
+    throw error;
+  }
+}
+
+async function readV2(
+  info: BencodeDictionary,
+  infoBytes: Uint8Array<ArrayBuffer>,
+  name: FilePath,
+  pieceLengthBytes: number,
+  { pieceLayers }: InfoExtras,
+): Promise<Content> {
+  const version = info["meta version"];
+  if (version !== 2) throw bad(`torrents of version ${Number(version)} are not supported`);
+  const layout = await readTreeLayout(infoBytes, name.path, pieceLengthBytes, pieceLayers);
+  const infohashV2 = await infohashV2Of(infoBytes);
+  return { infohash: infohashV2.slice(0, HASH_BYTES), infohashV2, ...layout };
+}
+
+/** SHA-256 of the bencoded `info`, 32 bytes (BEP 52). */
+async function infohashV2Of(infoBytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", infoBytes));
 }
 
 function readPieceLength(info: BencodeDictionary): number {

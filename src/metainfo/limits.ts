@@ -15,6 +15,12 @@ export const MIN_PIECE_LENGTH_BYTES = 1024;
  */
 export const MAX_PIECE_LENGTH_BYTES = 256 * 1024 * 1024;
 
+/**
+ * Most pieces of a torrent of version 2: its `info` states lengths alone, so a few bytes could claim any number. Of version
+ * 1 the size of the file is the bound. Peers may announce as many.
+ */
+export const MAX_PIECES = 400_000;
+
 /** Most files; the largest honest torrents have some tens of thousands. */
 export const MAX_FILES = 100_000;
 

@@ -201,8 +201,18 @@ export async function createLiveTransportFile(
   return { bytes: encodeMetainfo({ ...metainfo, webSeeds: [] }), metainfo };
 }
 
-/** The magnet link of a torrent or broadcast (BEP 9): infohash, name and trackers. */
-export function magnetLink(metainfo: Pick<AnyMetainfo, "infohashHex" | "name" | "trackers">): string {
+/** The magnet link of a torrent or broadcast (BEP 9, BEP 52): infohashes, name and trackers. */
+export function magnetLink(
+  metainfo:
+    & Pick<AnyMetainfo, "infohashHex" | "name" | "trackers">
+    & Pick<Metainfo, "infohashV2" | "shortPieces">,
+): string {
+  const { infohashHex, infohashV2, shortPieces, name } = metainfo;
+  const topics = [
+    ...(shortPieces === undefined ? [`urn:btih:${infohashHex}`] : []),
+    ...(infohashV2 === undefined ? [] : [`urn:btmh:1220${toHex(infohashV2)}`]),
+  ];
   const trackers = metainfo.trackers.flat().map((url) => `&tr=${encodeURIComponent(url)}`);
-  return `magnet:?xt=urn:btih:${metainfo.infohashHex}&dn=${encodeURIComponent(metainfo.name)}${trackers.join("")}`;
+  const xt = topics.map((topic) => `xt=${topic}`).join("&");
+  return `magnet:?${xt}&dn=${encodeURIComponent(name)}${trackers.join("")}`;
 }

@@ -18,6 +18,8 @@ const MAX_UNREAD_CHARS = 200;
 
 const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const BTIH = /^urn:btih:/i;
+/** A multihash (BEP 52): SHA-256, 32 bytes. */
+const BTMH = /^urn:btmh:1220([0-9a-f]{64})$/i;
 
 /** The 20 bytes of 40 hexadecimal or 32 base32 characters (RFC 4648), in either case. Throws `invalid_argument`. */
 export function parseInfohash(text: string): Uint8Array {
@@ -44,7 +46,7 @@ function fromBase32(text: string): Uint8Array {
 }
 
 /**
- * Reads a magnet link: `xt` (btih, hexadecimal or base32), `dn`, `tr`, `ws`, `x.pe`, `so`, `xs`, `as`; `tr.1` counts as
+ * Reads a magnet link: `xt` (btih, hexadecimal or base32; btmh), `dn`, `tr`, `ws`, `x.pe`, `so`, `xs`, `as`; `tr.1` counts as
  * `tr`. Links are read as they were copied: `&amp;` from a feed's source, percent-encoded twice, several addresses in
  * one field. Addresses that cannot be used are named in `unread`. Throws `invalid_argument`.
  */
@@ -58,15 +60,20 @@ export function parseMagnet(uri: string): Magnet {
 
   const topics = fields.all("xt").map((topic) => topic.replaceAll(/\s/g, ""));
   const topic = topics.find((xt) => BTIH.test(xt));
-  if (topic === undefined) {
-    const onlyV2 = topics.some((xt) => /^urn:btmh:/i.test(xt));
-    throw invalid(onlyV2 ? "torrents of version 2 only are not supported" : "it has no xt=urn:btih:…");
+  const topicV2 = topics.find((xt) => BTMH.test(xt));
+  if (topic === undefined && topicV2 === undefined) {
+    const isOther = topics.some((xt) => /^urn:btmh:/i.test(xt));
+    throw invalid(
+      isOther ? "its xt=urn:btmh:… is not a SHA-256 of version 2" : "it has no xt=urn:btih:… or xt=urn:btmh:…",
+    );
   }
-  const infohash = parseInfohash(topic.replace(BTIH, ""));
+  const infohashV2 = topicV2 === undefined ? null : fromHex(topicV2.replace(BTMH, "$1"));
+  const infohash = topic === undefined ? infohashV2!.slice(0, 20) : parseInfohash(topic.replace(BTIH, ""));
   const name = fields.all("dn").find((dn) => dn !== "") ?? null;
   return {
     infohash,
     infohashHex: toHex(infohash),
+    ...(infohashV2 === null ? {} : { infohashV2 }),
     name: name === null ? null : name.slice(0, MAX_COMPONENT_BYTES),
     trackers: fields.addresses("tr", (url) => isTracker(url) ? url : null),
     peers: fields.addresses("x.pe", normalisePeer),

@@ -8,12 +8,12 @@ import {
   integerWithin,
   scanBencode,
 } from "../bytes/bencode.ts";
-import { concatBytes } from "../bytes/hex.ts";
+import { concatBytes, toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
 import { decodeName } from "./file-path.ts";
 import { type InfoExtras, metainfoOf } from "./info.ts";
 import { MAX_TRANSPORT_FILE_BYTES, MAX_URL_LENGTH, MAX_URLS } from "./limits.ts";
-import type { Metainfo } from "./types.ts";
+import type { HashTree, Metainfo } from "./types.ts";
 
 const ENCODER = new TextEncoder();
 
@@ -62,24 +62,28 @@ function partsOf(bytes: Uint8Array, spans: BencodeScan["spans"], value: unknown)
       webSeeds: readUrls(outer["url-list"], isWebSeed),
       httpSeeds: readUrls(outer["httpseeds"], isWebSeed),
       nodes: readNodes(outer["nodes"]),
+      pieceLayers: outer["piece layers"],
     },
   };
 }
 
 /**
- * Reads a `.torrent` file, v1 or hybrid as v1 (BEP 3, 5, 12, 17, 19). Rejects with `bad_transport_file` and the reason, or
- * `too_large` above 16 MiB.
+ * Reads a `.torrent` file: v1, v2, or a hybrid as v1 (BEP 3, 5, 12, 17, 19, 52). Rejects with `bad_transport_file` and the
+ * reason, or `too_large` above 16 MiB.
  */
 export async function parseTransportFile(bytes: Uint8Array): Promise<Metainfo> {
   const { infoBytes, info, extras } = await readTransportFile(bytes);
   return await metainfoOf(info, infoBytes, extras);
 }
 
-/** The transport file of `metainfo`: `info` byte for byte, with its trackers, web seeds and nodes. */
+/** The transport file of `metainfo`: `info` byte for byte, with its trackers, web seeds, nodes and piece layers. */
 export function encodeMetainfo(
-  metainfo: Pick<Metainfo, "infoBytes" | "trackers" | "webSeeds" | "httpSeeds" | "nodes">,
+  metainfo: Pick<Metainfo, "infoBytes" | "trackers" | "webSeeds" | "httpSeeds" | "nodes"> & {
+    readonly trees?: readonly Layered[];
+  },
 ): Uint8Array<ArrayBuffer> {
-  return encodeOuter(metainfo.infoBytes, {
+  const layers = encodeLayers(metainfo.trees ?? []);
+  return encodeWhole([["info", metainfo.infoBytes], ...(layers === null ? [] : [["piece layers", layers] as const])], {
     announce: metainfo.trackers[0]?.[0],
     "announce-list": metainfo.trackers.length > 0 ? metainfo.trackers : undefined,
     httpseeds: (metainfo.httpSeeds?.length ?? 0) > 0 ? metainfo.httpSeeds : undefined,
@@ -90,13 +94,31 @@ export function encodeMetainfo(
 
 /** Bencodes `fields` with `info` inserted unchanged, keys sorted as BEP 3 requires. */
 export function encodeOuter(infoBytes: Uint8Array, fields: Readonly<Record<string, unknown>>): Uint8Array<ArrayBuffer> {
-  const entries: [string, Uint8Array][] = [["info", infoBytes]];
+  return encodeWhole([["info", infoBytes]], fields);
+}
+
+type Layered = Pick<HashTree, "root" | "layer">;
+
+/** BEP 52, `piece layers`: keys are the roots' bytes, which the library would write as text. Null when there is none. */
+function encodeLayers(trees: readonly Layered[]): Uint8Array | null {
+  const known = new Map(trees.flatMap(({ root, layer }) => layer === null ? [] : [[toHex(root), { root, layer }]]));
+  if (known.size === 0) return null;
+  const sorted = [...known].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, { root, layer }]) => [root, layer]);
+  return concatBytes([ENCODER.encode("d"), ...sorted.map(encodeBencode), ENCODER.encode("e")]);
+}
+
+/** Bencodes `fields` beside `parts`, which are bencoded. */
+function encodeWhole(
+  parts: readonly (readonly [string, Uint8Array])[],
+  fields: Readonly<Record<string, unknown>>,
+): Uint8Array<ArrayBuffer> {
+  const entries = [...parts];
   for (const [key, value] of Object.entries(fields)) {
     if (value !== undefined) entries.push([key, encodeBencode(value)]);
   }
   entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  const parts = entries.flatMap(([key, value]) => [encodeBencode(key), value]);
-  return concatBytes([ENCODER.encode("d"), ...parts, ENCODER.encode("e")]);
+  const encoded = entries.flatMap(([key, value]) => [encodeBencode(key), value]);
+  return concatBytes([ENCODER.encode("d"), ...encoded, ENCODER.encode("e")]);
 }
 
 /** True for a valid tracker URL (BEP 3, BEP 15). */

@@ -1,4 +1,4 @@
-/** The contents of a transport file (BEP 3, BEP 12, BEP 19, BEP 27), checked and normalised. */
+/** The contents of a transport file (BEP 3, BEP 12, BEP 19, BEP 27, BEP 52), checked and normalised. */
 
 /** One file of a torrent. */
 export interface MetainfoFile {
@@ -16,11 +16,24 @@ export interface MetainfoFile {
   readonly padding: boolean;
 }
 
+/** The hash tree of a file (BEP 52), whose leaves are SHA-256 of its blocks. */
+export interface HashTree {
+  /** 32 bytes. */
+  readonly root: Uint8Array;
+  readonly sizeBytes: number;
+  readonly firstPiece: number;
+  readonly pieceCount: number;
+  /** The nodes that cover a piece each, 32 bytes per piece; null while they are not known, or with a single piece. */
+  readonly layer: Uint8Array | null;
+}
+
 /** A parsed `info` dictionary of kind VOD. */
 export interface Metainfo {
-  /** SHA-1 of the bencoded `info`, 20 bytes. */
+  /** SHA-1 of the bencoded `info`, 20 bytes. Of a torrent of version 2 alone: the first 20 bytes of its SHA-256. */
   readonly infohash: Uint8Array;
   readonly infohashHex: string;
+  /** SHA-256 of the bencoded `info`, 32 bytes: of a torrent of version 2, or of both versions. */
+  readonly infohashV2?: Uint8Array;
   readonly name: string;
   /** The torrent's own name, percent-encoded, when `name` is not that. */
   readonly webName?: string;
@@ -28,8 +41,15 @@ export interface Metainfo {
   readonly pieceLengthBytes: number;
   readonly pieceCount: number;
   readonly totalBytes: number;
-  /** SHA-1 of piece i at bytes [20·i, 20·i+20). */
+  /**
+   * SHA-1 of piece i at bytes [20·i, 20·i+20). With `shortPieces`: the node of the hash tree that covers piece i, at bytes
+   * [32·i, 32·i+32).
+   */
   readonly pieceHashes: Uint8Array;
+  /** As in `PieceShape`: present in torrents of version 2 alone. */
+  readonly shortPieces?: ReadonlyMap<number, number>;
+  /** The hash trees of all files that are not empty, with `infohashV2`. */
+  readonly trees?: readonly HashTree[];
   readonly files: readonly MetainfoFile[];
   /**
    * True when `info` has a file list, so that `name` is the directory that holds the files (`path` never begins with
@@ -52,10 +72,13 @@ export interface Metainfo {
   readonly isFromPublic?: boolean;
 }
 
-/** The contents of a magnet link (BEP 9, BEP 53). */
+/** The contents of a magnet link (BEP 9, BEP 52, BEP 53). */
 export interface Magnet {
+  /** As in `Metainfo`. */
   readonly infohash: Uint8Array;
   readonly infohashHex: string;
+  /** As in `Metainfo`; absent when the link does not name it. */
+  readonly infohashV2?: Uint8Array;
   readonly name: string | null;
   readonly trackers: readonly string[];
   /** `x.pe`: peers, `host:port`. */

@@ -4,15 +4,16 @@
  */
 import { Bitfield } from "../bytes/bitfield.ts";
 import { forEachLimited } from "../bytes/limited.ts";
+import { pieceBytes } from "../bytes/piece-shape.ts";
 import { MillraceError } from "../errors.ts";
-import type { Clock, FilePort, Logger } from "../ports.ts";
+import type { Clock, Digest, FilePort, Logger } from "../ports.ts";
 import { BufferPool } from "./buffer-pool.ts";
 import { type DiskShared, DiskStore } from "./disk-store.ts";
 import { HandleCache } from "./handle-cache.ts";
 import { Medium } from "./medium.ts";
 import { PieceHasher } from "./piece-hasher.ts";
 import { DEFAULT_WINDOW_BYTES, PieceWindow } from "./piece-window.ts";
-import { extentPlacement, filePlacement, pieceBytes, piecesPerExtent } from "./placement.ts";
+import { extentPlacement, filePlacement, piecesPerExtent } from "./placement.ts";
 import { restore } from "./restore.ts";
 import { loadResume, type Resume } from "./resume.ts";
 import type { PieceCache, PieceStore, TorrentLayout } from "./types.ts";
@@ -27,6 +28,8 @@ export interface DiskCacheOptions {
   readonly limitBytes?: number;
   readonly clock: Clock;
   readonly log: Logger;
+  /** SHA-256 of blocks of 16 KiB. Default: that of Web Crypto, which is slow for so small ones. */
+  readonly sha256?: Digest;
   /** Memory for recent pieces, all torrents. Default 8 MiB. */
   readonly windowBytes?: number;
 }
@@ -46,7 +49,7 @@ export function diskShared(options: DiskCacheOptions, limitBytes: number): DiskS
     log: options.log,
     buffers,
     window: new PieceWindow(buffers, options.windowBytes ?? DEFAULT_WINDOW_BYTES),
-    hasher: new PieceHasher(),
+    hasher: new PieceHasher(undefined, options.sha256),
     lru: new UnitLru(limitBytes, () => options.clock.monotonic(), () => {
       options.log.log("warn", "the cache limit is too small for what is being read", { limitBytes });
     }),

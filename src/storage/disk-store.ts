@@ -4,6 +4,7 @@
  * seems to have changed its file.
  */
 import { Bitfield } from "../bytes/bitfield.ts";
+import { pieceBytes } from "../bytes/piece-shape.ts";
 import { type Allocate, copyOf } from "../bytes/source.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock, FilePort, Logger, Timer } from "../ports.ts";
@@ -12,7 +13,6 @@ import type { DiskStoreOptions } from "./disk-store-options.ts";
 import type { Medium } from "./medium.ts";
 import type { PieceHasher } from "./piece-hasher.ts";
 import type { PieceWindow, WindowEntry } from "./piece-window.ts";
-import { pieceBytes } from "./placement.ts";
 import { saveResume } from "./resume.ts";
 import type { CheckProgress, PieceStore, TorrentLayout } from "./types.ts";
 import type { UnitLru, UnitOwner } from "./unit-lru.ts";
@@ -148,7 +148,7 @@ export class DiskStore implements PieceStore, UnitOwner {
     const data = this.#shared.buffers.acquire(pieceBytes(this.layout, piece));
     try {
       await this.medium.read(piece * this.layout.pieceLengthBytes, data);
-      return await this.#shared.hasher.matches(data, this.layout.pieceHashes, piece);
+      return await this.#shared.hasher.matches(data, this.layout, piece);
     } catch {
       return false;
     } finally {
@@ -281,7 +281,7 @@ export class DiskStore implements PieceStore, UnitOwner {
       const doubtful = this.#doubtful(piece);
       await this.medium.read(piece * this.layout.pieceLengthBytes, data);
       if (doubtful || this.#doubtful(piece)) {
-        if (!await this.#shared.hasher.matches(data, this.layout.pieceHashes, piece)) {
+        if (!await this.#shared.hasher.matches(data, this.layout, piece)) {
           throw new MillraceError("corrupt", `piece ${piece} was changed on disk`);
         }
         this.#suspects.set(piece, false);
@@ -381,6 +381,7 @@ export class DiskStore implements PieceStore, UnitOwner {
         pieceLengthBytes: this.layout.pieceLengthBytes,
         pieceCount: this.layout.pieceCount,
         totalBytes: this.layout.totalBytes,
+        ...(this.layout.shortPieces === undefined ? {} : { shortPieces: this.layout.shortPieces }),
         have: written,
         order: this.evictable ? this.#shared.lru.unitsOf(this) : [],
         usedMs: this.#shared.clock.now(),

@@ -39,11 +39,6 @@ export function piecesPerExtent(layout: TorrentLayout): number {
   return Math.max(1, Math.floor(EXTENT_BYTES / layout.pieceLengthBytes));
 }
 
-/** Size of a piece. */
-export function pieceBytes(layout: TorrentLayout, piece: number): number {
-  return Math.min(layout.pieceLengthBytes, layout.totalBytes - piece * layout.pieceLengthBytes);
-}
-
 /** Extents in `directory`. */
 export function extentPlacement(layout: TorrentLayout, directory: string): Placement {
   const perExtent = piecesPerExtent(layout);

@@ -1,10 +1,10 @@
 /** Pieces in memory only. */
 import { Bitfield } from "../bytes/bitfield.ts";
+import { pieceBytes } from "../bytes/piece-shape.ts";
 import { type Allocate, copyOf } from "../bytes/source.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import { BufferPool } from "./buffer-pool.ts";
-import { pieceBytes } from "./placement.ts";
 import type { PieceCache, PieceStore, TorrentLayout } from "./types.ts";
 import { UnitLru, type UnitOwner } from "./unit-lru.ts";
 

@@ -1,6 +1,7 @@
 /** Finds out, when a torrent is opened, which pieces the disk holds, without hashing those known to be good. */
-import { forEachLimited } from "../bytes/limited.ts";
 import type { Bitfield } from "../bytes/bitfield.ts";
+import { forEachLimited } from "../bytes/limited.ts";
+import { pieceBytes } from "../bytes/piece-shape.ts";
 import type { Clock } from "../ports.ts";
 import type { DiskStore } from "./disk-store.ts";
 
@@ -75,7 +76,8 @@ export async function restore(store: DiskStore, claimed: Bitfield, savedMs: numb
 /** Offset in the unit just after the piece's last byte there. */
 function endInUnit(store: DiskStore, piece: number, unit: number): number {
   const offset = piece * store.layout.pieceLengthBytes;
-  const length = Math.min(store.layout.pieceLengthBytes, store.layout.totalBytes - offset);
-  const part = store.medium.placement.locate(offset, length).find((candidate) => candidate.unit === unit);
+  const part = store.medium.placement.locate(offset, pieceBytes(store.layout, piece)).find((candidate) =>
+    candidate.unit === unit
+  );
   return part === undefined ? 0 : part.position + part.length;
 }

@@ -10,6 +10,8 @@ export interface Resume {
   readonly pieceLengthBytes: number;
   readonly pieceCount: number;
   readonly totalBytes: number;
+  /** As in `PieceShape`: what is stored is counted by it before the torrent is known again. */
+  readonly shortPieces?: ReadonlyMap<number, number>;
   readonly have: Bitfield;
   /** Extents, least recently used first. */
   readonly order: readonly number[];
@@ -23,7 +25,13 @@ const MAX_RESUME_BYTES = 16 * 1024 * 1024;
 
 /** Saves atomically. Rejects with `disk_full` or `io`. */
 export async function saveResume(files: FilePort, path: string, resume: Resume): Promise<void> {
-  const text = JSON.stringify({ version: VERSION, ...resume, have: toHex(resume.have.bytes) });
+  const { have, shortPieces } = resume;
+  const text = JSON.stringify({
+    version: VERSION,
+    ...resume,
+    have: toHex(have.bytes),
+    shortPieces: shortPieces && [...shortPieces],
+  });
   await files.writeFile(path, new TextEncoder().encode(text));
 }
 
@@ -49,20 +57,21 @@ const isCount = (value: unknown): value is number =>
 function parseResume(text: string): Resume | null {
   const raw: unknown = JSON.parse(text);
   if (typeof raw !== "object" || raw === null) return null;
-  const { version, layout, pieceLengthBytes, pieceCount, totalBytes, have, order, usedMs } = raw as Record<
-    string,
-    unknown
-  >;
+  const fields = raw as Record<string, unknown>;
+  const { version, layout, pieceLengthBytes, pieceCount, totalBytes, have, order, usedMs, shortPieces } = fields;
   if (version !== VERSION || (layout !== "files" && layout !== "extents")) return null;
   if (!isCount(pieceLengthBytes) || !isCount(pieceCount) || !isCount(totalBytes) || !isCount(usedMs)) return null;
   if (typeof have !== "string" || have.length !== 2 * ((pieceCount + 7) >> 3)) return null;
   if (!Array.isArray(order) || !order.every(isCount)) return null;
+  const isPair = (pair: unknown) => Array.isArray(pair) && pair.length === 2 && pair.every(isCount);
+  if (shortPieces !== undefined && !(Array.isArray(shortPieces) && shortPieces.every(isPair))) return null;
   return {
     layout,
     pieceLengthBytes,
     pieceCount,
     totalBytes,
     usedMs,
+    ...(shortPieces === undefined ? {} : { shortPieces: new Map(shortPieces as [number, number][]) }),
     order: order as number[],
     have: new Bitfield(pieceCount, fromHex(have)),
   };

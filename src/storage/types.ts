@@ -1,5 +1,6 @@
 /** The storage interface that the swarm uses, implemented in memory and on disk. */
 import type { Bitfield } from "../bytes/bitfield.ts";
+import type { PieceShape } from "../bytes/piece-shape.ts";
 import type { Allocate } from "../bytes/source.ts";
 
 /** Progress of hashing what is on the medium, in pieces. */
@@ -71,13 +72,11 @@ export interface PieceCache {
 }
 
 /** The facts about a torrent that storage needs. */
-export interface TorrentLayout {
+export interface TorrentLayout extends PieceShape {
   readonly infohashHex: string;
   readonly name: string;
-  readonly pieceLengthBytes: number;
   readonly pieceCount: number;
-  readonly totalBytes: number;
-  /** SHA-1 of all pieces, to check a resume file's claims when they look wrong. */
+  /** As in `Metainfo`, to check a resume file's claims when they look wrong. */
   readonly pieceHashes: Uint8Array;
   readonly files: readonly {
     readonly path: string;

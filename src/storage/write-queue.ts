@@ -1,6 +1,6 @@
 /** Writes pieces with as few calls as possible: small neighbouring pieces are written together. */
+import { pieceBytes } from "../bytes/piece-shape.ts";
 import type { Medium } from "./medium.ts";
-import { pieceBytes } from "./placement.ts";
 import type { WindowEntry } from "./piece-window.ts";
 import type { TorrentLayout } from "./types.ts";
 
@@ -76,8 +76,9 @@ export class WriteQueue {
     let end = from + 1;
     if (this.#layout.pieceLengthBytes < SMALL_PIECE_BYTES) {
       const most = Math.floor(RUN_BYTES / this.#layout.pieceLengthBytes);
-      while (end - from < most && this.#queued.has(end)) end++;
-      while (end - from < most && this.#queued.has(from - 1)) from--;
+      const reachesOn = (piece: number) => pieceBytes(this.#layout, piece) === this.#layout.pieceLengthBytes;
+      while (end - from < most && this.#queued.has(end) && reachesOn(end - 1)) end++;
+      while (end - from < most && this.#queued.has(from - 1) && reachesOn(from - 1)) from--;
     }
     const run: Job[] = [];
     for (let piece = from; piece < end; piece++) {

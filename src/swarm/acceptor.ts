@@ -1,5 +1,6 @@
 /** The shared peer port: matches incoming connections to swarms by infohash. */
 import { Allowances } from "../bytes/allowance.ts";
+import { fromHex } from "../bytes/hex.ts";
 import { machineKey } from "../bytes/machine-key.ts";
 import type { TcpConnection } from "../ports.ts";
 import { acceptPeer } from "../wire/mod.ts";
@@ -67,11 +68,16 @@ export class Acceptor {
     const handle = acceptPeer(connection, {
       clock,
       encryption,
-      candidates: () => this.#swarms.list().map((swarm) => swarm.infohashHex),
+      candidates: () =>
+        this.#swarms.list().flatMap((swarm) => [swarm.infohashHex, swarm.otherInfohashHex ?? []].flat()),
       lookup: (infohashHex, remote) => {
-        const target = this.#swarms.get(infohashHex)?.peers.admit(remote) ?? null;
+        const swarm = this.#swarms.get(infohashHex);
+        const target = swarm?.peers.admit(remote) ?? null;
         if (target === null) return null;
-        return { ...target, attach: (link: PeerLink): PeerLinkHandlers => (settled(), target.attach(link)) };
+        // A torrent of both versions is called by either name and answers by the same; one of them is that of version 2.
+        const isOther = swarm!.infohashHex !== infohashHex;
+        const named = isOther ? { infohash: fromHex(infohashHex), v2: target.v2 !== true } : {};
+        return { ...target, ...named, attach: (link: PeerLink): PeerLinkHandlers => (settled(), target.attach(link)) };
       },
       failed: settled,
     });

@@ -1,16 +1,12 @@
 /** Arithmetic on a torrent's pieces and blocks. */
+import { pieceBytes, type PieceShape as PieceSizes, requestableBytes } from "../bytes/piece-shape.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 
-/** The sizes that place every piece and block. */
-export interface PieceShape {
-  readonly pieceCount: number;
-  readonly pieceLengthBytes: number;
-  readonly totalBytes: number;
-}
+export { pieceBytes };
 
-/** Bytes of a piece: all are equal but the last. */
-export function pieceBytes(shape: PieceShape, piece: number): number {
-  return Math.min(shape.pieceLengthBytes, shape.totalBytes - piece * shape.pieceLengthBytes);
+/** The sizes that place every piece and block. */
+export interface PieceShape extends PieceSizes {
+  readonly pieceCount: number;
 }
 
 /** Whether `[offset, offset + length)` lies in the piece and is one whole block of it. */
@@ -31,5 +27,5 @@ const MAX_REQUEST_BYTES = 131072;
 /** Whether a peer may ask for `[offset, offset + length)` of the piece. */
 export function isServable(shape: PieceShape, piece: number, offset: number, length: number): boolean {
   if (piece < 0 || piece >= shape.pieceCount || offset < 0 || length <= 0 || length > MAX_REQUEST_BYTES) return false;
-  return offset + length <= pieceBytes(shape, piece);
+  return offset + length <= requestableBytes(shape, piece);
 }

@@ -20,6 +20,8 @@ export interface Lease<Swarm> {
 export interface LeasedSwarm {
   /** 40 hex digits; two swarms never have the same. */
   readonly infohashHex: string;
+  /** Another infohash of the same torrent (BEP 52). */
+  readonly otherInfohashHex?: string | null;
   readonly peers: Pick<Neighbourhood<Neighbour & PeerLinkHandlers>, "admit" | "count" | "pump"> & {
     readonly book: Pick<AddressBook, "list">;
   };
@@ -55,8 +57,10 @@ export class LeasedSwarms {
     return [...this.#entries.values()].map(({ swarm }) => swarm);
   }
 
+  /** The swarm of an infohash, by either of its names. */
   get(infohashHex: string): LeasedSwarm | undefined {
-    return this.#entries.get(infohashHex)?.swarm;
+    const entry = this.#entries.get(infohashHex);
+    return entry === undefined ? this.list().find((swarm) => swarm.otherInfohashHex === infohashHex) : entry.swarm;
   }
 
   isLeased({ infohashHex }: LeasedSwarm): boolean {

@@ -1,4 +1,5 @@
 /** What the magnets of one torrent named that its metadata (BEP 9) does not hold. */
+import { MillraceError } from "../errors.ts";
 import { type AnyMetainfo, parseAnyInfo } from "../metainfo/live.ts";
 import { MAX_URLS } from "../metainfo/limits.ts";
 import type { Magnet } from "../metainfo/types.ts";
@@ -20,10 +21,15 @@ export class MagnetFacts {
     addUpTo(MAX_UNREAD, this.unread, unread);
   }
 
-  /** Reads a bencoded `info`, with what the magnets named beside it. Rejects as `parseAnyInfo`. */
+  /** Reads a bencoded `info`, with what the magnets named beside it. Rejects as `parseAnyInfo`, always with a `MillraceError`. */
   async describe(infoBytes: Uint8Array): Promise<AnyMetainfo> {
     const trackers = [...this.trackers].map((url) => [url]);
-    return await parseAnyInfo(infoBytes, { trackers, webSeeds: [...this.webSeeds] });
+    try {
+      return await parseAnyInfo(infoBytes, { trackers, webSeeds: [...this.webSeeds] });
+    } catch (cause) {
+      if (cause instanceof MillraceError) throw cause;
+      throw new MillraceError("bad_transport_file", "the metadata is unreadable", { cause });
+    }
   }
 }
 

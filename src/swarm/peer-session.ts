@@ -3,13 +3,15 @@
  * path. Until the metadata is known it only remembers what the peer has.
  */
 import { Bitfield } from "../bytes/bitfield.ts";
-import { hasCode } from "../errors.ts";
 import type { Timer } from "../ports.ts";
+import type { HashRequest } from "../wire/hash-messages.ts";
 import type { ExtendedHandshake, PeerLinkHandlers } from "../wire/types.ts";
 import type { KnownAddress } from "./address-book.ts";
 import { EarlyPieces } from "./early-pieces.ts";
+import type { HashExchange } from "./hash-exchange.ts";
 import { isServable } from "./layout.ts";
 import type { MetadataFetch } from "./metadata-fetch.ts";
+import { MetadataRest } from "./metadata-rest.ts";
 import { type HandshakeInfo, Neighbour, type NeighbourSwarm } from "./neighbour.ts";
 import { RateMeter } from "./rate-meter.ts";
 import type { TokenBucket } from "./token-bucket.ts";
@@ -35,10 +37,6 @@ const ANSWER_MS = 300;
 /** A bitfield comes right after the handshake or never, ms. */
 const SILENCE_MS = 2_000;
 
-/** A peer that refused its metadata, or was slow with it, is asked again after this long, doubled each time, ms. */
-const METADATA_REST_MS = 3_000;
-const MAX_METADATA_REST_MS = 60_000;
-
 /** The torrent that peers belong to (`TorrentSwarm`). */
 export interface Torrent {
   readonly infohash: Uint8Array;
@@ -49,6 +47,7 @@ export interface Torrent {
   /** Whether there is something to download. Interest is then sent right after the handshake, to save a round trip. */
   readonly eager: boolean;
   readonly fetcher: MetadataFetch<PeerSession>;
+  readonly hashes: HashExchange<PeerSession>;
   /** A peer sent the metadata: the bytes match the infohash. */
   learnMetadata(session: PeerSession, infoBytes: Uint8Array): Promise<void>;
   /** Called every second. */
@@ -85,8 +84,6 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   readonly downloadRate: RateMeter;
   readonly uploadRate: RateMeter;
   queue: UploadQueue | null = null;
-  /** Fetching its metadata failed a moment ago, or it lied. */
-  metadataUseless = false;
   readonly #torrent: Torrent;
   readonly #early = new EarlyPieces();
   /** The pieces that our handshake announced; null when we announced none before the peer replied. */
@@ -94,8 +91,7 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   /** We hung up to dial it again more slowly, because it did not react to the data sent with our handshake. */
   hasteGivenUp = false;
   #answerTimer: Timer | null = null;
-  #metadataTimer: Timer | null = null;
-  #metadataRestMs = METADATA_REST_MS;
+  readonly #metadataRest: MetadataRest;
   #anticipated = false;
   #joined = false;
   /** It has said which pieces it has. */
@@ -109,6 +105,12 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
     this.lastBlockMs = this.startedMs;
     this.downloadRate = new RateMeter(this.startedMs);
     this.uploadRate = new RateMeter(this.startedMs);
+    this.#metadataRest = new MetadataRest(swarm.clock, () => this.#torrent.fetcher.pump());
+  }
+
+  /** Fetching its metadata failed a moment ago, or it lied. */
+  get metadataUseless(): boolean {
+    return this.#metadataRest.isUseless;
   }
 
   /** Payload was exchanged with it. */
@@ -224,7 +226,6 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   }
 
   // Handlers of the link.
-
   override ready(info: HandshakeInfo): void {
     if (this.rttMs !== null) {
       // A relay (VPN, proxy, satellite modem) may accept connections on its side of a long line: only the peer's own
@@ -240,8 +241,7 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
     super.extended(info);
     if (this.#joined) this.#torrent.transfer?.scheduler.setRequestQueueLimit(this.id, info.requestQueueLimit);
     // A second handshake says that it has the metadata by now (BEP 10).
-    if (this.#metadataTimer !== null) this.#metadataAgain();
-    else this.#torrent.fetcher.pump();
+    if (!this.#metadataRest.end()) this.#torrent.fetcher.pump();
   }
 
   choke(): void {
@@ -372,25 +372,25 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   }
 
   metadataFailed(error: Error): void {
-    this.metadataUseless = true;
-    // A peer that is still fetching it itself, or busy, refuses now and has it later; a liar stays one.
-    if (!hasCode(error, "protocol_violation")) {
-      this.#metadataTimer = this.swarm.clock.setTimeout(() => this.#metadataAgain(), this.#metadataRestMs);
-      this.#metadataRestMs = Math.min(2 * this.#metadataRestMs, MAX_METADATA_REST_MS);
-    }
+    this.#metadataRest.failed(error);
     this.#torrent.fetcher.pump();
   }
 
-  #metadataAgain(): void {
-    this.#metadataTimer?.cancel();
-    this.#metadataTimer = null;
-    this.metadataUseless = false;
-    this.#torrent.fetcher.pump();
+  hashRequest(request: HashRequest): void {
+    this.#torrent.hashes.requested(this, request);
+  }
+
+  hashes(request: HashRequest, hashes: Uint8Array): void {
+    this.#torrent.hashes.arrived(this, request, hashes);
+  }
+
+  hashReject(request: HashRequest): void {
+    this.#torrent.hashes.refused(this, request);
   }
 
   protected left(): void {
     this.#answerTimer?.cancel();
-    this.#metadataTimer?.cancel();
+    this.#metadataRest.close();
     this.queue?.close();
     if (this.#joined || this.#anticipated) {
       this.#torrent.transfer?.sourceLeft(this.id);

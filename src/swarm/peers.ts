@@ -1,5 +1,6 @@
 /** All peers of one torrent. */
 import { machineKey } from "../bytes/machine-key.ts";
+import { isNameOfV2 } from "../metainfo/hash-trees.ts";
 import type { TcpConnection } from "../ports.ts";
 import type { LinkSettings } from "../wire/options.ts";
 import { hostKey } from "./address.ts";
@@ -136,12 +137,14 @@ export class Peers extends Neighbourhood<PeerSession> implements PeerSwarm, Roun
   }
 
   protected override settings(): LinkSettings {
-    const { transfer } = this.torrent;
-    return { ...super.settings(), uploadOnly: this.isSeeding, infoBytes: transfer?.metainfo.infoBytes ?? null };
+    const { infohash, transfer } = this.torrent;
+    const v2 = transfer !== null && isNameOfV2(infohash, transfer.metainfo);
+    return { ...super.settings(), uploadOnly: this.isSeeding, infoBytes: transfer?.metainfo.infoBytes ?? null, v2 };
   }
 
   protected override greet(session: PeerSession): void {
     introduce(session, this.torrent.transfer);
+    this.torrent.hashes.pump();
     if (this.torrent.eager) session.setInterested(true);
   }
 
@@ -161,6 +164,7 @@ export class Peers extends Neighbourhood<PeerSession> implements PeerSwarm, Roun
     }
     this.#rounds.left(session);
     this.torrent.fetcher.pump();
+    this.torrent.hashes.pump();
   }
 
   protected round(nowMs: number): void {

@@ -5,10 +5,12 @@ import { MillraceError } from "../errors.ts";
 import type { SocketAddress } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
 import { type AnyMetainfo, isLive, type LiveMetainfo } from "../metainfo/live.ts";
+import { lacksLayers, otherName } from "../metainfo/hash-trees.ts";
 import type { Metainfo } from "../metainfo/types.ts";
 import { announceState, Announcing } from "./announcing.ts";
 import { Completion } from "./completion.ts";
 import type { SwarmContext } from "./context.ts";
+import { HashExchange } from "./hash-exchange.ts";
 import { pieceBytes } from "./layout.ts";
 import type { LeasedSwarm } from "./leases.ts";
 import { MagnetFacts } from "./magnet-facts.ts";
@@ -49,6 +51,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   uploads: UploadCache | null = null;
   readonly #context: SwarmContext;
   readonly fetcher: MetadataFetch<PeerSession>;
+  readonly hashes: HashExchange<PeerSession>;
   readonly peers: Peers;
   readonly #transportSources: TransportSources;
   readonly #discovery: Announcing;
@@ -81,6 +84,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     void this.#started.promise.catch(() => {}).then(() => this.#transportSources.close());
     this.peers = new Peers(context, this);
     this.fetcher = new MetadataFetch(context.ports.clock, context.metadataBudget, this.peers);
+    this.hashes = new HashExchange(context.ports.clock, this.peers);
     this.#transportSources = new TransportSources({
       infohashHex: this.infohashHex,
       ports: context.ports,
@@ -110,6 +114,10 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.peers.setWanted(this.#isPeering);
     if (target.metainfo === undefined && this.#isPeering) this.#discovery.begin();
     this.learn(target);
+  }
+
+  get otherInfohashHex(): string | null {
+    return this.#description && otherName(this.infohashHex, this.#description);
   }
 
   get ending(): AbortSignal {
@@ -250,6 +258,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.#started.reject(error);
     this.#completion.settle();
     this.fetcher.close();
+    this.hashes.close();
     for (const reader of [...this.#readers]) reader.close();
     this.#webSeeds.close();
     const discovery = this.#discovery.close();
@@ -270,9 +279,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
       else this.#begin(metainfo);
     } catch (error) {
       // The bytes match the infohash, so no other peer can have better ones.
-      const reason = error instanceof MillraceError
-        ? error
-        : new MillraceError("bad_transport_file", "the metadata is unreadable", { cause: error });
+      const reason = error as MillraceError;
       this.#trouble = reason.message;
       this.#started.reject(reason);
       session.drop(reason);
@@ -291,7 +298,8 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.#description = metainfo;
     this.fetcher.close();
     if (metainfo.isPrivate) this.#discovery.setPrivate();
-    this.#opening = this.#openStore(metainfo);
+    if (lacksLayers(metainfo)) this.#beginDiscovery();
+    this.hashes.complete(metainfo, (whole) => this.#opening = this.#openStore(whole));
   }
 
   async #openStore(metainfo: Metainfo): Promise<void> {
@@ -309,9 +317,8 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     const transfer = new Transfer({
       metainfo,
       store,
-      clock: context.ports.clock,
+      ports: context.ports,
       buffers: context.buffers,
-      sha1: context.ports.sha1,
       createScheduler: context.createScheduler,
       sources: new TorrentSources(this.peers, this.#webSeeds),
       events: {
@@ -321,11 +328,8 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
       },
     });
     this.transfer = transfer;
-    this.uploads = new UploadCache(
-      transfer.bank,
-      metainfo.pieceLengthBytes,
-      (piece) => pieceBytes(metainfo, piece),
-    );
+    this.hashes.serve(transfer, context.ports.sha256);
+    this.uploads = new UploadCache(transfer.bank, metainfo.pieceLengthBytes, (piece) => pieceBytes(metainfo, piece));
     this.#toldCompleted = transfer.complete;
     this.peers.joinAll();
     this.#openWebSeeds();
@@ -385,16 +389,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
 
   /** Only readers fetch if the cache is smaller than the torrent: a full download would forever fetch evicted pieces. */
   #applyBackground(): void {
-    const { transfer } = this;
-    const context = this.#context;
-    if (transfer === null) return;
-    const limit = context.cache.limitBytes;
-    const fits = limit === 0 || transfer.metainfo.totalBytes <= limit;
-    if (this.#downloadAll && !fits) {
-      this.#setTrouble("the cache is smaller than the torrent: only what is being read is fetched");
-    }
-    const range = this.#downloadAll && fits ? { firstPiece: 0, endPiece: transfer.metainfo.pieceCount } : null;
-    transfer.scheduler.setBackground(range, context.ports.clock.monotonic());
-    transfer.kick();
+    if (this.transfer?.setBackground(this.#downloadAll, this.#context.cache.limitBytes) !== false) return;
+    this.#setTrouble("the cache is smaller than the torrent: only what is being read is fetched");
   }
 }

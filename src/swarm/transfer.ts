@@ -3,13 +3,15 @@
  * web seeds only by number; the swarm maps numbers to connections.
  */
 import { MillraceError } from "../errors.ts";
-import type { Clock, Digest, Timer } from "../ports.ts";
+import type { Clock, Ports, Timer } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
 import type { Metainfo } from "../metainfo/types.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 import type { BufferSource } from "./assembly.ts";
 import { Ingest } from "./ingest.ts";
+import { pieceBytes } from "./layout.ts";
 import { PieceBank } from "./piece-bank.ts";
+import { pieceCheck } from "./piece-check.ts";
 import { PieceWaits } from "./piece-waits.ts";
 import type { ForgetPiece, SchedulerApi, SchedulerShape } from "./scheduler/types.ts";
 import type { Sources } from "./sources.ts";
@@ -35,9 +37,8 @@ export interface TransferEvents {
 export interface TransferOptions {
   readonly metainfo: Metainfo;
   readonly store: PieceStore;
-  readonly clock: Clock;
+  readonly ports: Pick<Ports, "clock" | "sha1" | "sha256">;
   readonly buffers: BufferSource;
-  readonly sha1: Digest;
   readonly createScheduler: SchedulerFactory;
   readonly sources: Sources;
   readonly events: TransferEvents;
@@ -64,7 +65,7 @@ export class Transfer {
   readonly #wakeups = new Set<() => void>();
 
   constructor(options: TransferOptions) {
-    const { metainfo, clock, buffers, sources, sha1 } = options;
+    const { metainfo, buffers, sources, ports: { clock, sha1, sha256 } } = options;
     this.metainfo = metainfo;
     this.#clock = clock;
     this.#sources = sources;
@@ -73,6 +74,7 @@ export class Transfer {
       pieceCount: metainfo.pieceCount,
       pieceLengthBytes: metainfo.pieceLengthBytes,
       totalBytes: metainfo.totalBytes,
+      ...(metainfo.shortPieces === undefined ? {} : { shortPieces: metainfo.shortPieces }),
       blockBytes: BLOCK_BYTES,
     };
     const scheduler = options.createScheduler(shape, sources, (piece) => this.#ingest.forget(piece));
@@ -100,7 +102,8 @@ export class Transfer {
         sources.convict(suspect, piece);
       },
     };
-    const verifier = new Verifier({ shape, hashes: metainfo.pieceHashes, clock, sha1, buffers, bank, sources, events });
+    const matches = pieceCheck(metainfo, { sha1, sha256 });
+    const verifier = new Verifier({ shape, matches, clock, sha1, buffers, bank, sources, events });
     this.#ingest = new Ingest({ shape, clock, buffers, bank, scheduler, verifier, events });
     this.scheduler = scheduler;
     this.bank = bank;
@@ -129,11 +132,26 @@ export class Transfer {
   /** Bytes that are still missing. */
   get leftBytes(): number {
     const { have } = this.bank;
-    const { pieceCount, pieceLengthBytes, totalBytes } = this.metainfo;
+    const { pieceCount, pieceLengthBytes, totalBytes, shortPieces = [] } = this.metainfo;
     if (have.full) return 0;
     const lastBytes = totalBytes - (pieceCount - 1) * pieceLengthBytes;
     const short = have.has(pieceCount - 1) ? pieceLengthBytes - lastBytes : 0;
-    return totalBytes - (have.count * pieceLengthBytes - short);
+    let left = totalBytes - (have.count * pieceLengthBytes - short);
+    for (const [piece, bytes] of shortPieces) if (!have.has(piece)) left -= pieceLengthBytes - bytes;
+    return left;
+  }
+
+  /**
+   * Fetches everything, or only what readers want. Returns false when everything is wanted but the cache is too small for
+   * it: a full download would forever fetch evicted pieces.
+   */
+  setBackground(isAll: boolean, cacheLimitBytes: number): boolean {
+    const { totalBytes, pieceCount } = this.metainfo;
+    const fits = cacheLimitBytes === 0 || totalBytes <= cacheLimitBytes;
+    const range = isAll && fits ? { firstPiece: 0, endPiece: pieceCount } : null;
+    this.scheduler.setBackground(range, this.#clock.monotonic());
+    this.kick();
+    return fits || !isAll;
   }
 
   /** Where an arriving block goes (see `Ingest.target`). */
@@ -214,8 +232,7 @@ export class Transfer {
   }
 
   #verified(piece: number): void {
-    const length = this.metainfo.pieceLengthBytes;
-    this.downloadedBytes += Math.min(length, this.metainfo.totalBytes - piece * length);
+    this.downloadedBytes += pieceBytes(this.metainfo, piece);
     this.#announce(piece);
   }
 

@@ -78,9 +78,13 @@ export class UploadCache {
     this.load(piece, offset).catch(() => {});
   }
 
-  /** A copy of bytes that no run holds as one of its blocks. */
-  read(piece: number, offset: number, length: number): Promise<Uint8Array> {
-    return this.#bank.read(piece, offset, length);
+  /** A copy of bytes that no run holds as one of its blocks; zeros after the end of the piece. */
+  async read(piece: number, offset: number, length: number): Promise<Uint8Array> {
+    const here = Math.min(length, this.#pieceBytes(piece) - offset);
+    if (here === length) return await this.#bank.read(piece, offset, length);
+    const bytes = new Uint8Array(length);
+    if (here > 0) bytes.set(await this.#bank.read(piece, offset, here));
+    return bytes;
   }
 
   /** Forgets a piece. */

@@ -10,6 +10,7 @@ import { type Copy, mixtures } from "./cross-check.ts";
 import { blockDigests, Evidence, type Suspect } from "./evidence.ts";
 import { pieceBytes, type PieceShape } from "./layout.ts";
 import type { PieceBank } from "./piece-bank.ts";
+import type { PieceCheck } from "./piece-check.ts";
 import { Retrial } from "./retrial.ts";
 import type { Sources } from "./sources.ts";
 
@@ -52,8 +53,7 @@ export interface PieceEvents {
 /** What a verifier works with. */
 export interface VerifierParts {
   readonly shape: PieceShape;
-  /** SHA-1 of piece i at [20·i, 20·i+20). */
-  readonly hashes: Uint8Array;
+  readonly matches: PieceCheck;
   readonly clock: Clock;
   readonly sha1: Digest;
   readonly buffers: BufferSource;
@@ -113,9 +113,9 @@ export class Verifier {
     this.#hashing.add(piece);
     this.#grow(buffer.length);
     try {
-      const digest = await this.#parts.sha1(buffer);
+      const isGood = await this.#parts.matches(piece, buffer);
       if (this.#closed) return;
-      if (this.#matches(piece, digest)) await this.#accept(piece, buffer);
+      if (isGood) await this.#accept(piece, buffer);
       else await this.#refuse(assembly);
     } catch {
       // Hashing can fail only for lack of memory: the piece is fetched again.
@@ -136,12 +136,6 @@ export class Verifier {
     for (const retrial of this.#retrials.values()) retrial.close();
     this.#retrials.clear();
     this.#doubts.clear();
-  }
-
-  #matches(piece: number, digest: Uint8Array): boolean {
-    const at = piece * 20;
-    for (let i = 0; i < 20; i++) if (digest[i] !== this.#parts.hashes[at + i]) return false;
-    return true;
   }
 
   async #accept(piece: number, buffer: Uint8Array): Promise<void> {
@@ -233,7 +227,7 @@ export class Verifier {
   /** The piece, mixed from two failed copies; null when they don't show which peer lied. */
   async #settle(piece: number, first: Copy, second: Copy): Promise<Uint8Array | null> {
     for (const mixed of mixtures(first, second, this.#liars)) {
-      if (this.#matches(piece, await this.#parts.sha1(mixed))) return mixed;
+      if (await this.#parts.matches(piece, mixed)) return mixed;
       if (this.#closed) return null;
     }
     return null;

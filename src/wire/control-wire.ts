@@ -45,6 +45,7 @@ interface LibraryWire {
   on(event: "crypto-infohash", listener: (obfuscatedHex: string) => void): void;
   use(extension: new (wire: never) => WireExtension): void;
   handshake(infohash: Uint8Array, peerId: Uint8Array, flags: { dht: boolean; fast: boolean }): void;
+  _push(bytes: Uint8Array): boolean | undefined;
   startEncryption(infohashHex: string): void;
   setInfoHash(infohashHex: string): void;
   choke(): void;
@@ -69,13 +70,20 @@ const Base = Library as unknown as new (type: string, encryption: 0 | 1 | 2) => 
 /** Bytes of a handshake after its length byte (BEP 3). */
 const HANDSHAKE_TAIL_BYTES = 67;
 
+/** Where a handshake says that its sender knows version 2 (BEP 52): the last of the reserved bytes. */
+const V2_BYTE = 27;
+const V2_BIT = 0x10;
+
 const ignore = (): void => {};
 
 /** One wire of the library, with us transporting its bytes. */
 export class ControlWire extends Base {
   /** Receives what the library sends, already encrypted where necessary. */
   output: (bytes: Uint8Array) => void = ignore;
+  /** Our handshake says that we know version 2 (BEP 52). */
+  marksV2 = false;
   #surplus: Uint8Array | null = null;
+  #isShaking = false;
   #rejected = false;
 
   /** `encrypted` offers MSE when outgoing and detects it when incoming. */
@@ -100,6 +108,18 @@ export class ControlWire extends Base {
 
   decrypt(bytes: Uint8Array): Uint8Array {
     return this._encryptor === null ? bytes : this._encryptor.decrypt(bytes);
+  }
+
+  override handshake(infohash: Uint8Array, peerId: Uint8Array, flags: { dht: boolean; fast: boolean }): void {
+    this.#isShaking = true;
+    super.handshake(infohash, peerId, flags);
+  }
+
+  /** The library knows nothing of BEP 52, and sends its handshake as one array of its own. */
+  override _push(bytes: Uint8Array): boolean | undefined {
+    if (this.#isShaking && this.marksV2) bytes[V2_BYTE]! |= V2_BIT;
+    this.#isShaking = false;
+    return super._push(bytes);
   }
 
   /** Feeds handshake bytes; the library keeps them. Throws `protocol_violation`. */

@@ -4,9 +4,10 @@
  * buffer; only bitfields and extended messages are gathered, within their bounds.
  */
 import { MillraceError } from "../errors.ts";
+import { HashMessageId, isHashLength } from "./hash-messages.ts";
 import { MAX_BLOCK_BYTES, MAX_EXTENDED_BYTES, MAX_FRAME_BYTES, MAX_PIECES, MAX_UNKNOWN_BYTES } from "./limits.ts";
 
-/** Message ids (BEP 3, 5, 6, 10). */
+/** Message ids (BEP 3, 5, 6, 10); those of BEP 52 are in `hash-messages.ts`. */
 export const MessageId = {
   choke: 0,
   unchoke: 1,
@@ -178,7 +179,9 @@ export class FrameReader {
       if (length === 1) this.#fixedDone();
       return;
     }
-    const gathered = id === MessageId.bitfield || id === MessageId.extended;
+    const isHash = id >= HashMessageId.request && id <= HashMessageId.reject;
+    if (isHash && !isHashLength(id, length)) throw this.#badLength(id);
+    const gathered = isHash || id === MessageId.bitfield || id === MessageId.extended;
     const limit = id === MessageId.bitfield
       ? this.#bitfieldLimit
       : id === MessageId.extended

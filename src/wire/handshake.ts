@@ -28,6 +28,21 @@ export function encryptionRefused(error: unknown): boolean {
     !hasCode(error, "closed");
 }
 
+/** The connection ended by itself; null when that is no fault. */
+export function lostConnection(isShaking: boolean, cause: Error | undefined): MillraceError | null {
+  if (!isShaking && cause === undefined) return null;
+  return new MillraceError("connection_failed", isShaking ? "the peer hung up in its handshake" : "connection lost", {
+    cause,
+  });
+}
+
+/** `error`, with the stage in which it ended the handshake. */
+export function inStage(error: Error | null, stage: HandshakeStage): Error | null {
+  if (!(error instanceof MillraceError)) return error;
+  const { code, message, cause, detail } = error;
+  return new MillraceError(code, message, { cause, detail: { ...detail, stage } });
+}
+
 /** One connection's handshakes. */
 export class Handshake {
   stage: HandshakeStage = "handshake";
@@ -115,7 +130,8 @@ export class Handshake {
   #sendOurs(): void {
     if (this.#sent) return;
     this.#sent = true;
-    const { infohash, peerId, dht = false, fast = true } = this.#settings!;
+    const { infohash, peerId, dht = false, fast = true, v2 = false } = this.#settings!;
+    this.#wire.marksV2 = v2;
     this.#wire.handshake(infohash, peerId, { dht, fast });
   }
 

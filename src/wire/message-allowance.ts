@@ -5,6 +5,7 @@
 import { Allowance } from "../bytes/allowance.ts";
 import type { Clock } from "../ports.ts";
 import { MessageId } from "./frame-reader.ts";
+import { HashMessageId } from "./hash-messages.ts";
 import { grave } from "./offence.ts";
 
 /** Units per second: half a percent of a processor. A peer that downloads at 1 Gbit/s sends some 2000 `have`s per second. */
@@ -30,6 +31,9 @@ const BITFIELD_BYTES_PER_UNIT = 16;
 const HANDSHAKE_BYTES_PER_UNIT = 4;
 const EXTENDED_BYTES_PER_UNIT = 64;
 
+/** A request for hashes (BEP 52) is found and copied; what costs more has a limit of its own (`HashExchange`). */
+const HASH_REQUEST_UNITS = 10;
+
 /** Base cost of an unwanted block, or of one so small that it is mostly header. */
 const USELESS_BLOCK_UNITS = 10;
 
@@ -52,8 +56,9 @@ export function unitsOf(id: number, message: Uint8Array | null): number {
   if (message === null) return SMALL_UNITS;
   if (STATE_MESSAGES.has(id)) return STATE_UNITS;
   if (id === MessageId.bitfield) return GATHERED_UNITS + Math.ceil(message.length / BITFIELD_BYTES_PER_UNIT);
-  if (id !== MessageId.extended) return SMALL_UNITS;
-  const perUnit = message[1] === 0 ? HANDSHAKE_BYTES_PER_UNIT : EXTENDED_BYTES_PER_UNIT;
+  if (id === HashMessageId.request) return HASH_REQUEST_UNITS;
+  if (id !== MessageId.extended && id !== HashMessageId.hashes) return SMALL_UNITS;
+  const perUnit = id === MessageId.extended && message[1] === 0 ? HANDSHAKE_BYTES_PER_UNIT : EXTENDED_BYTES_PER_UNIT;
   return GATHERED_UNITS + Math.ceil(message.length / perUnit);
 }
 
@@ -85,7 +90,7 @@ export class MessageAllowance {
     this.#pieceCount = Math.max(this.#pieceCount, count);
   }
 
-  /** We asked for an extended message of this length: its units are free. */
+  /** We asked for an extended message, or for hashes, of this length: its units are free. */
   expect(lengthBytes: number): void {
     this.#allowance.grant(GATHERED_UNITS + Math.ceil(lengthBytes / EXTENDED_BYTES_PER_UNIT));
   }

@@ -1,14 +1,16 @@
 /** Interprets the messages after the handshake: checks them, keeps requests that must be answered, calls the handlers. */
+import { type PieceShape, requestableBytes } from "../bytes/piece-shape.ts";
 import { MillraceError } from "../errors.ts";
 import type { ControlWire } from "./control-wire.ts";
 import { readExtendedHandshake } from "./extended-handshake.ts";
 import { type FrameSink, MessageId } from "./frame-reader.ts";
+import { HashMessageId, readHashMessage } from "./hash-messages.ts";
 import { MAX_BLOCK_BYTES, MAX_HANDSHAKE_BYTES, MAX_LIVE_PIECES, MAX_PIECES } from "./limits.ts";
 import { unitsOf, unitsOfBlock, unitsOfSkipped } from "./message-allowance.ts";
 import type { MetadataExchange } from "./metadata-exchange.ts";
 import type { Outbox } from "./outbox.ts";
 import type { RequestLedger } from "./request-ledger.ts";
-import type { PeerLinkHandlers, PieceShape } from "./types.ts";
+import type { PeerLinkHandlers } from "./types.ts";
 
 /** The parts that a receiver shares with its link. */
 export interface ReceiverParts {
@@ -120,6 +122,7 @@ export class MessageReceiver implements FrameSink {
       this.#parts.wire.feedMessage(message);
       return handlers.bitfield(message.subarray(1));
     }
+    if (id >= HashMessageId.request && id <= HashMessageId.reject) return this.#hashArrived(id, message);
     this.#parts.wire.feedMessage(message);
     switch (id) {
       case MessageId.choke:
@@ -139,6 +142,14 @@ export class MessageReceiver implements FrameSink {
         if (port !== 0) handlers.dhtPort(port);
       }
     }
+  }
+
+  #hashArrived(id: number, message: Uint8Array): void {
+    const { handlers } = this.#parts;
+    const { request, hashes } = readHashMessage(message);
+    if (id === HashMessageId.hashes) handlers.hashes?.(request, hashes);
+    else if (id === HashMessageId.reject) handlers.hashReject?.(request);
+    else handlers.hashRequest?.(request);
   }
 
   #extendedArrived(message: Uint8Array): void {
@@ -169,7 +180,6 @@ export class MessageReceiver implements FrameSink {
   #isInside(piece: number, offset: number, length: number): boolean {
     const isBlock = length > 0 && length <= MAX_BLOCK_BYTES && this.#exists(piece);
     if (!isBlock || this.#shape === null) return isBlock;
-    const { pieceLengthBytes, totalBytes } = this.#shape;
-    return offset + length <= Math.min(pieceLengthBytes, totalBytes - piece * pieceLengthBytes);
+    return offset + length <= requestableBytes(this.#shape, piece);
   }
 }

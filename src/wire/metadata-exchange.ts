@@ -200,9 +200,12 @@ export class MetadataExchange extends Base {
   #check(): void {
     const bytes = concatBytes(this.#blocks);
     this.#stopFetching();
-    crypto.subtle.digest("SHA-1", bytes).then((digest) => {
+    const digests = ["SHA-1", "SHA-256"].map((name) => crypto.subtle.digest(name, bytes));
+    void Promise.all(digests).then((hashes) => {
       if (this.#closed) return;
-      if (hex20(new Uint8Array(digest)) === this.#host.infohashHex) this.#host.received(bytes);
+      // Of a torrent of version 2 the infohash is the beginning of the longer one (BEP 52).
+      const isNamed = hashes.some((hash) => hex20(new Uint8Array(hash, 0, 20)) === this.#host.infohashHex);
+      if (isNamed) this.#host.received(bytes);
       else this.#host.failed(new MillraceError("protocol_violation", "the metadata does not match its infohash"));
     });
   }

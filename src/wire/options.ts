@@ -16,6 +16,8 @@ export interface LinkSettings {
   readonly peerId: Uint8Array;
   /** BEP 6. Default true. */
   readonly fast?: boolean;
+  /** BEP 52: the torrent has version 2. Default false. */
+  readonly v2?: boolean;
   /** BEP 5: we run a DHT node (announce its port with `sendDhtPort`). Default false. */
   readonly dht?: boolean;
   /** ut_metadata (BEP 9). Default true. */

@@ -4,13 +4,15 @@
  * (`FrameReader`, `Outbox`), and the rest is passed to the library one message at a time.
  */
 import { Bitfield } from "../bytes/bitfield.ts";
+import type { PieceShape } from "../bytes/piece-shape.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import type { SocketAddress, TcpConnection } from "../ports.ts";
 import { ControlWire, type PeerFlags } from "./control-wire.ts";
 import { type DontHaveExchange, installDontHave } from "./dont-have.ts";
 import { ownHandshake } from "./extended-handshake.ts";
 import { FrameReader, MessageId } from "./frame-reader.ts";
-import { Handshake } from "./handshake.ts";
+import { Handshake, inStage, lostConnection } from "./handshake.ts";
+import { answerBytes, hashMessage, HashMessageId, type HashRequest } from "./hash-messages.ts";
 import { DEFAULT_REQUEST_QUEUE_LIMIT, MAX_SEND_BACKLOG_BYTES } from "./limits.ts";
 import { Inflow } from "./inflow.ts";
 import { MessageAllowance } from "./message-allowance.ts";
@@ -23,7 +25,7 @@ import { installPeerExchange, type PeerExchange } from "./peer-exchange.ts";
 import { hex20 } from "./peer-id.ts";
 import { payloadBytes, rowsOf } from "./piece-messages.ts";
 import { RequestLedger } from "./request-ledger.ts";
-import type { PeerLink, PeerLinkHandlers, PieceShape } from "./types.ts";
+import type { PeerLink, PeerLinkHandlers } from "./types.ts";
 
 const HANDSHAKE = 0;
 const OPEN = 1;
@@ -97,9 +99,9 @@ export class WireLink implements PeerLink {
   start(infohashHex: string | null): void {
     this.#connection.open({
       data: (chunk) => this.#data(chunk),
-      end: () => this.#finish(this.#ended(undefined)),
+      end: () => this.#finish(lostConnection(this.#state === HANDSHAKE, undefined)),
       drain: () => this.#state === OPEN && this.#guarded(() => this.onDrain?.()),
-      close: (error) => this.#finish(this.#ended(error)),
+      close: (error) => this.#finish(lostConnection(this.#state === HANDSHAKE, error)),
     });
     const { signal } = this.#environment;
     if (signal !== undefined) {
@@ -198,6 +200,12 @@ export class WireLink implements PeerLink {
     this.#requests.remove(piece, offset);
     this.counters.uploadedPayloadBytes += data.length;
     return this.#outbox.block(piece, offset, data);
+  }
+
+  sendHash(id: number, request: HashRequest, hashes?: Uint8Array): void {
+    if (this.#state !== OPEN) return;
+    if (id === HashMessageId.request) this.#allowance.expect(answerBytes(request));
+    this.#outbox.messages(hashMessage(id, request, hashes));
   }
 
   sendLive(message: Uint8Array): void {
@@ -365,23 +373,10 @@ export class WireLink implements PeerLink {
     }
   }
 
-  #ended(cause: Error | undefined): MillraceError | null {
-    if (this.#state === OPEN && cause === undefined) return null;
-    const early = this.#state === HANDSHAKE;
-    return new MillraceError("connection_failed", early ? "the peer hung up in its handshake" : "connection lost", {
-      cause,
-    });
-  }
-
   /** Ends everything once; the handlers are called in a microtask, never from inside a method of the link. */
   #finish(error: Error | null): void {
     if (this.#state === CLOSED) return;
-    const reason = this.#state === HANDSHAKE && error instanceof MillraceError
-      ? new MillraceError(error.code, error.message, {
-        cause: error.cause,
-        detail: { ...error.detail, stage: this.#handshake.stage },
-      })
-      : error;
+    const reason = this.#state === HANDSHAKE ? inStage(error, this.#handshake.stage) : error;
     this.#state = CLOSED;
     this.#handshake.close();
     this.#inflow?.close();

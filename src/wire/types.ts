@@ -1,5 +1,7 @@
 /** A peer connection as the swarm sees it: BEP 3, 6, 9, 10, 11 over one TCP connection, plain or encrypted. */
+import type { PieceShape } from "../bytes/piece-shape.ts";
 import type { SocketAddress } from "../ports.ts";
+import type { HashRequest } from "./hash-messages.ts";
 
 /** Size of a block as requested on the wire, bytes (BEP 3; most peers refuse larger ones). */
 export const BLOCK_BYTES = 16384;
@@ -31,12 +33,6 @@ export interface ExtendedHandshake {
   readonly extensions: readonly string[];
   /** Its role in a live swarm; null when it offers no `live1`. */
   readonly live: LiveOffer | null;
-}
-
-/** Sizes of a torrent, for checking blocks. */
-export interface PieceShape {
-  readonly pieceLengthBytes: number;
-  readonly totalBytes: number;
 }
 
 /** Called by a link, in the order of arrival; never re-entrantly from a method of the link. */
@@ -80,10 +76,16 @@ export interface PeerLinkHandlers {
   dhtPort(port: number): void;
   /** ut_pex. */
   peers(added: readonly SocketAddress[], dropped: readonly SocketAddress[]): void;
-  /** ut_metadata delivered the whole `info` and its SHA-1 is the infohash. */
+  /** ut_metadata delivered the whole `info` and its SHA-1, or the beginning of its SHA-256, is the infohash. */
   metadata(infoBytes: Uint8Array): void;
   /** ut_metadata of this peer failed (refused, garbage, hash mismatch): it is not asked again. */
   metadataFailed(error: Error): void;
+  /** BEP 52: the far end asks for hashes. Answer with `sendHash`. */
+  hashRequest?(request: HashRequest): void;
+  /** BEP 52: hashes arrived, asked for or not; the nodes, then those of the way to the root. */
+  hashes?(request: HashRequest, hashes: Uint8Array): void;
+  /** BEP 52: the far end does not have the hashes that we asked for. */
+  hashReject?(request: HashRequest): void;
   /** A `live1` message, which the receiver may keep; only with `LinkSettings.live`. */
   live?(message: Uint8Array): void;
   /** Last call. `error` is a MillraceError; `protocol_violation` when the peer broke a rule (see `offenceOf`). */
@@ -135,6 +137,8 @@ export interface PeerLink {
    * for `piece`.
    */
   push(piece: number, offset: number, data: Uint8Array): boolean;
+  /** Sends a message about hashes (BEP 52), one of `HashMessageId`. */
+  sendHash(id: number, request: HashRequest, hashes?: Uint8Array): void;
   /** Sends a `live1` message; does nothing unless both ends offer it. */
   sendLive(message: Uint8Array): void;
   /** Bytes queued for sending. */

@@ -75,11 +75,11 @@ test("parseMagnet() leaves absent parts empty", () => {
   assertEquals([magnet.name, magnet.selectOnly, magnet.trackers, magnet.peers], [null, null, [], []]);
 });
 
-test("parseMagnet() throws invalid_argument when there is no v1 infohash", () => {
+test("parseMagnet() throws invalid_argument when there is no infohash", () => {
   const cases: [string, string][] = [
     ["http://x", "begin with magnet"],
     ["magnet:?dn=x", "no xt"],
-    ["magnet:?xt=urn:btmh:1220aa", "version 2"],
+    ["magnet:?xt=urn:btmh:1220aa", "SHA-256"],
     ["magnet:?xt=urn:btih:xyz", "infohash"],
     [`magnet:?xt=urn:btih:${HEX}&dn=${"x".repeat(70_000)}`, "longer"],
   ];

@@ -176,7 +176,7 @@ const HOSTILE: [string, Uint8Array, string][] = [
   ["a prototype key", text("d4:infod9:__proto__3:abcee"), "not allowed"],
   ["live", fileWith({ live: { v: 1 } }), "live"],
   ["no pieces", fileWith({ pieces: undefined }), "info.pieces"],
-  ["v2 only", fileWith({ pieces: undefined, "meta version": 2 }), "version 2"],
+  ["v2 without files", fileWith({ pieces: undefined, "meta version": 2 }), "file tree"],
   ["pieces cut short", fileWith({ pieces: new Uint8Array(59) }), "SHA-1"],
   ["no hashes", fileWith({ pieces: new Uint8Array(0) }), "SHA-1"],
   ["too many pieces", fileWith({ pieces: new Uint8Array(80) }), "do not fit"],

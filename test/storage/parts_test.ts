@@ -37,8 +37,9 @@ test("PieceHasher hashes everything, a few at once", async () => {
   const hashes = await Promise.all(data.map((bytes) => hasher.hash(bytes)));
   hashes.forEach((hash, i) => assertEquals(hash, new Uint8Array(createHash("sha1").update(data[i]!).digest())));
   assertEquals(await hashPiece(data[0]!), hashes[0]!);
-  assert(await hasher.matches(data[1]!, new Uint8Array([...hashes[0]!, ...hashes[1]!]), 1));
-  assert(!await hasher.matches(data[1]!, hashes[0]!, 0));
+  const layout = { pieceLengthBytes: 1000, pieceHashes: new Uint8Array([...hashes[0]!, ...hashes[1]!]) };
+  assert(await hasher.matches(data[1]!, layout, 1));
+  assert(!await hasher.matches(data[1]!, layout, 0));
 });
 
 test("diskComponent() makes names that every file system accepts", () => {

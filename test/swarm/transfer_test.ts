@@ -38,9 +38,8 @@ test("Transfer accepts the blocks of a given-up piece when they are requested ag
   const transfer = new Transfer({
     metainfo: torrent.metainfo,
     store: new MemoryStore(torrent.metainfo),
-    clock: new FakeClock(),
+    ports: { clock: new FakeClock(), sha1: ports.sha1, sha256: ports.sha256 },
     buffers: { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
-    sha1: ports.sha1,
     createScheduler: (shape, sources, forgetPiece) => {
       // Pieces that no reader wants any more are given up at once.
       scheduler = new Scheduler(shape, sources, forgetPiece, { abandonedLimitBytes: 0 });

@@ -2,6 +2,7 @@ import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { Assembly } from "../../src/swarm/assembly.ts";
 import type { PieceBank } from "../../src/swarm/piece-bank.ts";
+import { pieceCheck } from "../../src/swarm/piece-check.ts";
 import type { Sources } from "../../src/swarm/sources.ts";
 import { Verifier } from "../../src/swarm/verifier.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -27,7 +28,7 @@ async function setUp() {
   };
   const verifier = new Verifier({
     shape: { pieceCount: 2, pieceLengthBytes: PIECE, totalBytes: 2 * PIECE },
-    hashes,
+    matches: pieceCheck({ pieceHashes: hashes, pieceLengthBytes: PIECE }, { sha1, sha256: sha1 }),
     clock,
     sha1,
     buffers: { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },

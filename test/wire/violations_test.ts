@@ -34,6 +34,10 @@ const VIOLATIONS: Record<string, { fast?: boolean; count?: number; bytes: number
   "have none without the fast extension": { fast: false, bytes: frame(15) },
   "suggest without the fast extension": { fast: false, bytes: frame(13, 0) },
   "allowed fast without the fast extension": { fast: false, bytes: frame(17, 0) },
+  "a short hash request": { bytes: frame(21, new Uint8Array(47)) },
+  "a long hash reject": { bytes: frame(23, new Uint8Array(49)) },
+  "hashes that are cut": { bytes: frame(22, new Uint8Array(48 + 33)) },
+  "hashes of 64 KiB": { bytes: [...uint32(49 + 65_536), 22] },
   "ut_metadata garbage": { bytes: frame(20, Uint8Array.of(1), ascii("d8:msg_typei0eel-3:")) },
   "ut_metadata with a negative length": { bytes: frame(20, Uint8Array.of(1), ascii("d5:piecel-3:ee")) },
   "ut_pex garbage": { bytes: frame(20, Uint8Array.of(2), ascii("l-3:e")) },
@@ -124,7 +128,7 @@ test("odd but harmless messages are accepted", async () => {
     frame(1),
   );
   await quiet();
-  assertEquals(events.names, ["ready", "extended", "extended", "extended", "allowedFast", "unchoke"]);
+  assertEquals(events.names, ["ready", "hashRequest", "extended", "extended", "extended", "allowedFast", "unchoke"]);
   const none = { metadataBytes: null, listenPort: null, yourIp: null, live: null };
   const info = { ...none, requestQueueLimit: 250, uploadOnly: false };
   assertEquals(events.of("extended")[0]![1], { ...info, client: "ab", extensions: [] });

@@ -53,6 +53,7 @@ export class PieceBook {
   readonly failed = new Map<number, FailedPiece>();
   seeds = 0;
   missingCount: number;
+  readonly #short: ReadonlyMap<number, number> | undefined;
   #spare: BlockRequest | null = null;
 
   constructor(shape: SchedulerShape) {
@@ -60,6 +61,7 @@ export class PieceBook {
     this.pieceBytes = shape.pieceLengthBytes;
     this.totalBytes = shape.totalBytes;
     this.blockBytes = shape.blockBytes;
+    this.#short = shape.shortPieces;
     this.blocksPerPiece = Math.ceil(shape.pieceLengthBytes / shape.blockBytes);
     this.state = new Uint8Array(shape.pieceCount);
     this.availability = new Uint16Array(shape.pieceCount);
@@ -67,7 +69,7 @@ export class PieceBook {
   }
 
   pieceLength(piece: number): number {
-    return Math.min(this.pieceBytes, this.totalBytes - piece * this.pieceBytes);
+    return this.#short?.get(piece) ?? Math.min(this.pieceBytes, this.totalBytes - piece * this.pieceBytes);
   }
 
   blockLength(piece: number, block: number): number {

@@ -25,6 +25,8 @@ export interface SchedulerShape {
   readonly pieceCount: number;
   readonly pieceLengthBytes: number;
   readonly totalBytes: number;
+  /** As in `PieceShape`. */
+  readonly shortPieces?: ReadonlyMap<number, number>;
   readonly blockBytes: number;
 }
 

@@ -42,7 +42,9 @@ export class WebRuns implements WebRunsApi {
         block++;
       }
       seed.current = part.piece;
-      part = block < part.blocks ? null : this.#picker.following(seed, part.piece, nowMs);
+      // After a piece that ends with its file comes nothing that a server has.
+      const isEnd = block < part.blocks || book.pieceLength(part.piece) < book.pieceBytes;
+      part = isEnd ? null : this.#picker.following(seed, part.piece, nowMs);
       block = 0;
     }
     return run;

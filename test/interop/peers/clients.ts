@@ -97,7 +97,16 @@ export async function startDht(nodes = 3): Promise<{ readonly nodes: readonly st
 
 /** Makes a torrent with libtorrent: a hybrid of v1 and v2. */
 export async function makeHybridTorrent(source: string, target: string): Promise<void> {
-  const program = start(PYTHON, [PEER_PY, "create", source, target]);
+  await makeTorrent(source, target, "hybrid");
+}
+
+/** Makes a torrent with libtorrent: of version 2 alone. */
+export async function makeV2Torrent(source: string, target: string, pieceBytes = 65_536): Promise<void> {
+  await makeTorrent(source, target, "v2", pieceBytes);
+}
+
+async function makeTorrent(source: string, target: string, ...how: readonly (string | number)[]): Promise<void> {
+  const program = start(PYTHON, [PEER_PY, "create", source, target, ...how.map(String)]);
   const timer = setTimeout(() => void program.stop(), CLIENT_TIMEOUT_MS);
   const code = await program.exited;
   clearTimeout(timer);

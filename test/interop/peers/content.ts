@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assert } from "@std/assert";
 import { choosePieceLength, createTransportFile, hashPieces } from "../../../src/metainfo/create.ts";
+import { magnetLink } from "../../../src/metainfo/live.ts";
 import { parseTransportFile } from "../../../src/metainfo/transport-file.ts";
 import type { Metainfo } from "../../../src/metainfo/types.ts";
 import { temporaryDirectory } from "../../support/engine.ts";
@@ -67,7 +68,7 @@ export async function makeContent(
       metainfo,
       magnet({ peers = [], trackers = [] } = {}) {
         const more = [...trackers.map((url) => `&tr=${encodeURIComponent(url)}`), ...peers.map((at) => `&x.pe=${at}`)];
-        return `magnet:?xt=urn:btih:${metainfo.infohashHex}&dn=${PACK}${more.join("")}`;
+        return magnetLink({ ...metainfo, trackers: [] }) + more.join("");
       },
       remove,
     };

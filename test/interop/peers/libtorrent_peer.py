@@ -3,7 +3,7 @@
 
 usage: libtorrent_peer.py seed|fetch|idle TORRENT_OR_MAGNET DIR HOST:PORT [options]
        libtorrent_peer.py dht NODES HOST
-       libtorrent_peer.py create FILE_OR_DIR TORRENT
+       libtorrent_peer.py create FILE_OR_DIR TORRENT hybrid|v2 [PIECE_BYTES]
 
 seed, fetch and idle (joins, asks for no piece) print "READY <port>" when they listen (seed: when the files are checked),
 "PEERS <n>" when that number changes, "HAS <n>" when the first peer's number of pieces does, and "DONE" when every piece is
@@ -77,10 +77,12 @@ def dht(count, host):
     threading.Event().wait()
 
 
-def create(source, target):
+def create(source, target, versions, piece_bytes=64 * 1024):
     storage = lt.file_storage()
     lt.add_files(storage, source)
-    maker = lt.create_torrent(storage, 64 * 1024)  # both v1 and v2: what libtorrent makes unless told otherwise
+    # Unless told otherwise, libtorrent makes both v1 and v2.
+    flags = lt.create_torrent_flags_t.v2_only if versions == "v2" else 0
+    maker = lt.create_torrent(storage, int(piece_bytes), int(flags))
     lt.set_piece_hashes(maker, os.path.dirname(os.path.abspath(source)))
     with open(target, "wb") as file:
         file.write(lt.bencode(maker.generate()))
@@ -155,7 +157,7 @@ def main():
     if mode == "dht":
         return dht(int(sys.argv[2]), sys.argv[3])
     if mode == "create":
-        return create(sys.argv[2], sys.argv[3])
+        return create(*sys.argv[2:])
     parser = argparse.ArgumentParser()
     parser.add_argument("mode", choices=["seed", "fetch", "idle"])
     parser.add_argument("source")

@@ -7,6 +7,7 @@ import {
   type ConnectPeerOptions,
   createPeerId,
 } from "../../../src/wire/mod.ts";
+import type { HashRequest } from "../../../src/wire/hash-messages.ts";
 import type { PeerLink, PeerLinkHandlers } from "../../../src/wire/types.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { connectionPair, type Cutter, type MemoryConnection, quiet, RawPeer, until } from "./memory-connection.ts";
@@ -110,6 +111,15 @@ export class Recorder implements PeerLinkHandlers {
   }
   metadataFailed(error: Error): void {
     this.#note("metadataFailed", error);
+  }
+  hashRequest(request: HashRequest): void {
+    this.#note("hashRequest", request);
+  }
+  hashes(request: HashRequest, hashes: Uint8Array): void {
+    this.#note("hashes", request, [...hashes]);
+  }
+  hashReject(request: HashRequest): void {
+    this.#note("hashReject", request);
   }
   live(message: Uint8Array): void {
     this.#note("live", message);

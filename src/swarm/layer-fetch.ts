@@ -1,0 +1,166 @@
+/**
+ * Gets the hashes of pieces from peers (BEP 52): a magnet of version 2 leads to the `info` dictionary alone, and that has
+ * only the root of each file's hash tree. Every answer is proven by that root, so whoever sends a wrong one is a liar.
+ */
+import { equalBytes, toHex } from "../bytes/hex.ts";
+import { pieceLevel, rootAbove, rootLevel, TREE_HASH_BYTES } from "../bytes/merkle.ts";
+import { lacksLayers } from "../metainfo/hash-trees.ts";
+import { parseInfo } from "../metainfo/info.ts";
+import type { HashTree, Metainfo } from "../metainfo/types.ts";
+import type { Clock, Timer } from "../ports.ts";
+import { HashMessageId, type HashRequest, MAX_HASHES, uncleCount } from "../wire/hash-messages.ts";
+import { grave } from "../wire/offence.ts";
+import type { PeerLink } from "../wire/types.ts";
+
+/** Requests at one peer: 16 KiB of hashes each. */
+const MAX_ASKED = 4;
+
+/** A request that nobody has answered after this long is sent to another peer, ms. */
+const PATIENCE_MS = 3_000;
+
+/** A peer that refused, or was silent for too long, is asked again after this long, ms. */
+const REST_MS = 3_000;
+
+/** How often that is looked at, ms. */
+const LOOK_MS = 500;
+
+/** A peer as the fetch sees it. */
+export interface HashSource {
+  readonly isReady: boolean;
+  readonly link: Pick<PeerLink, "sendHash"> | null;
+  drop(error?: Error): void;
+}
+
+interface Job {
+  readonly request: HashRequest;
+  readonly tree: HashTree;
+  /** Where its nodes go. */
+  readonly layer: Uint8Array;
+}
+
+interface Asked<T> {
+  readonly job: Job;
+  readonly session: T;
+  readonly sinceMs: number;
+}
+
+/** The layers of one torrent. */
+export class LayerFetch<T extends HashSource> {
+  readonly #clock: Clock;
+  readonly #peers: { readonly sessions: Iterable<T> };
+  #waiting: Job[] = [];
+  /** By `keyOf`. */
+  readonly #asked = new Map<string, Asked<T>>();
+  readonly #restUntilMs = new WeakMap<T, number>();
+  #timer: Timer | null = null;
+  #whole: () => Promise<void> = () => Promise.resolve();
+  #isClosed = false;
+
+  constructor(clock: Clock, peers: { readonly sessions: Iterable<T> }) {
+    this.#clock = clock;
+    this.#peers = peers;
+  }
+
+  /** Calls `done` with `metainfo` and the layers that it lacks; at once if it lacks none, never after `close`. Call it once. */
+  complete(metainfo: Metainfo, done: (whole: Metainfo) => void): void {
+    if (!lacksLayers(metainfo)) return done(metainfo);
+    const { trees = [], pieceLengthBytes, infoBytes } = metainfo;
+    const pieceLayers: Record<string, Uint8Array> = {};
+    for (const tree of trees) {
+      const root = toHex(tree.root);
+      // Files that are the same share a tree.
+      if (tree.pieceCount === 1 || root in pieceLayers) continue;
+      const layer = tree.layer ?? new Uint8Array(tree.pieceCount * TREE_HASH_BYTES);
+      pieceLayers[root] = layer;
+      if (tree.layer !== null) continue;
+      for (const request of requestsFor(tree, pieceLengthBytes)) this.#waiting.push({ request, tree, layer });
+    }
+    this.#whole = async () => {
+      const { pieceHashes, trees } = await parseInfo(infoBytes, { pieceLayers });
+      if (!this.#isClosed) done({ ...metainfo, pieceHashes, trees: trees! });
+    };
+    this.pump();
+  }
+
+  /** Sends the requests that wait. Call it when a peer is ready or has left. */
+  pump(): void {
+    if (this.#isClosed || this.#waiting.length + this.#asked.size === 0) return;
+    const nowMs = this.#clock.monotonic();
+    const counts = new Map<T, number>();
+    for (const [key, { job, session, sinceMs }] of this.#asked) {
+      const isLate = nowMs - sinceMs >= PATIENCE_MS;
+      if (isLate) this.#restUntilMs.set(session, nowMs + REST_MS);
+      if (isLate || !session.isReady) this.#takeBack(key, job);
+      else counts.set(session, (counts.get(session) ?? 0) + 1);
+    }
+    for (const session of this.#peers.sessions) {
+      if (!session.isReady || (this.#restUntilMs.get(session) ?? -Infinity) > nowMs) continue;
+      for (let count = counts.get(session) ?? 0; count < MAX_ASKED && this.#waiting.length > 0; count++) {
+        const job = this.#waiting.pop()!;
+        this.#asked.set(keyOf(job.request), { job, session, sinceMs: nowMs });
+        session.link!.sendHash(HashMessageId.request, job.request);
+      }
+    }
+    this.#timer?.cancel();
+    this.#timer = this.#clock.setTimeout(() => this.pump(), LOOK_MS);
+  }
+
+  /** A peer sent hashes. Those that are not asked for, or no longer, are ignored. */
+  async arrived(session: T, request: HashRequest, hashes: Uint8Array): Promise<void> {
+    const key = keyOf(request);
+    const asked = this.#asked.get(key);
+    if (asked === undefined) return;
+    const { tree, layer } = asked.job;
+    const nodes = hashes.subarray(0, request.count * TREE_HASH_BYTES);
+    const uncles = hashes.subarray(nodes.length);
+    const isWhole = hashes.length === (request.count + uncleCount(request)) * TREE_HASH_BYTES;
+    const isGood = isWhole && equalBytes(await rootAbove(nodes, request.level, request.index, uncles), tree.root);
+    if (!isGood) return session.drop(grave("lie", "the peer sent hashes that do not belong to the torrent"));
+    if (this.#asked.get(key) !== asked) return;
+    this.#asked.delete(key);
+    const at = request.index * TREE_HASH_BYTES;
+    layer.set(nodes.subarray(0, layer.length - at), at);
+    if (this.#waiting.length + this.#asked.size > 0) return this.pump();
+    this.#timer?.cancel();
+    await this.#whole();
+  }
+
+  /** A peer does not have the hashes. */
+  refused(session: T, request: HashRequest): void {
+    const key = keyOf(request);
+    const asked = this.#asked.get(key);
+    if (asked?.session !== session) return;
+    this.#takeBack(key, asked.job);
+    this.#restUntilMs.set(session, this.#clock.monotonic() + REST_MS);
+    this.pump();
+  }
+
+  /** Nobody wants them any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#waiting = [];
+    this.#asked.clear();
+    this.#timer?.cancel();
+  }
+
+  #takeBack(key: string, job: Job): void {
+    this.#asked.delete(key);
+    this.#waiting.push(job);
+  }
+}
+
+function keyOf({ root, level, index, count, proofLevels }: HashRequest): string {
+  return [toHex(root), level, index, count, proofLevels].join();
+}
+
+/** What has to be asked for the layer of a tree: rows of at most 512 nodes, each with the way to the root. */
+export function requestsFor(tree: HashTree, pieceLengthBytes: number): HashRequest[] {
+  const level = pieceLevel(pieceLengthBytes);
+  const top = rootLevel(tree.sizeBytes);
+  const count = Math.min(MAX_HASHES, 2 ** (top - level));
+  const requests: HashRequest[] = [];
+  for (let index = 0; index < tree.pieceCount; index += count) {
+    requests.push({ root: tree.root, level, index, count, proofLevels: top - level - 1 });
+  }
+  return requests;
+}
