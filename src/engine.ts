@@ -156,6 +156,7 @@ async function assemble(ground: Ground): Promise<Engine> {
   const fronts = new Fronts(httpParts);
   const app = createApp(httpParts, fronts);
   await library.lists.start();
+  await library.guide.start();
   return {
     fetch: async (request, info) => {
       const asked = info?.front === undefined ? app : fronts.at(info.front as FrontName);

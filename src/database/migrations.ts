@@ -181,6 +181,35 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     )`,
     "CREATE INDEX devices_by_account ON devices (account_id)",
   ],
+  [
+    "ALTER TABLE guides ADD COLUMN allow_private INTEGER NOT NULL DEFAULT 0",
+    `CREATE TABLE guide_sources (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      url TEXT NOT NULL UNIQUE, is_given INTEGER NOT NULL, allow_private INTEGER NOT NULL,
+      update_interval INTEGER NOT NULL, last_update INTEGER NOT NULL, next_update INTEGER NOT NULL,
+      failures INTEGER NOT NULL DEFAULT 0, last_error TEXT NOT NULL DEFAULT '', etag TEXT NOT NULL DEFAULT '',
+      last_modified TEXT NOT NULL DEFAULT '', generation INTEGER NOT NULL DEFAULT 0,
+      channels INTEGER NOT NULL DEFAULT 0, programmes INTEGER NOT NULL DEFAULT 0
+    )`,
+    `CREATE TABLE guide_channels (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      source INTEGER NOT NULL, key TEXT NOT NULL, xmltv_id TEXT NOT NULL, name TEXT NOT NULL, icon TEXT NOT NULL,
+      is_kept INTEGER NOT NULL DEFAULT 0, generation INTEGER NOT NULL, UNIQUE (source, key)
+    )`,
+    "CREATE INDEX guide_channels_by_source ON guide_channels (source)",
+    "CREATE TABLE guide_names (name TEXT NOT NULL, channel INTEGER NOT NULL, PRIMARY KEY (channel, name)) WITHOUT ROWID",
+    `CREATE TABLE guide_matches (
+      media_group TEXT NOT NULL, rank INTEGER NOT NULL, source INTEGER NOT NULL, channel INTEGER NOT NULL,
+      PRIMARY KEY (media_group, rank, source)
+    ) WITHOUT ROWID`,
+    "CREATE INDEX guide_matches_by_channel ON guide_matches (channel)",
+    `CREATE TABLE programmes (
+      id INTEGER PRIMARY KEY,
+      channel INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL, title TEXT NOT NULL,
+      subtitle TEXT NOT NULL, description TEXT NOT NULL, details TEXT NOT NULL, generation INTEGER NOT NULL,
+      UNIQUE (channel, start)
+    )`,
+  ],
 ];
 
 /** From this version of the database on its texts are well-formed. */

@@ -37,6 +37,7 @@ const TABLES: readonly SavedTable[] = [
   table("playlist_items", ["id"], true, ["tags", "languages", "countries", "imported"]),
   table("external_removed", ["external_playlist_id", "hash"]),
   table("guides", ["external_playlist_id", "url"]),
+  table("guide_sources", ["id"], true),
   table("positions", ["infohash", "file_index"]),
   table("sign_ins", ["key_id"]),
   table("devices", ["id"], true),
@@ -86,6 +87,12 @@ export async function salvage(old: Kysely<Schema>, fresh: Kysely<Schema>): Promi
   await migrate(fresh);
   // Entries that were lost come back.
   await fresh.updateTable("external_playlists").set({ etag: "", last_modified: "", digest: "" }).execute();
+  await fresh.updateTable("guide_sources").set({ etag: "", last_modified: "", next_update: 1 }).where(
+    "next_update",
+    ">",
+    0,
+  )
+    .execute();
   return { total: Object.values(rows).reduce((sum, count) => sum + count, 0), rows, damaged };
 }
 

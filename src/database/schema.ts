@@ -194,6 +194,60 @@ export interface ExternalRemovedTable {
   title: Generated<string | null>;
 }
 
+/** Programme guides that are fetched periodically. Times are Unix seconds, 0 never. */
+export interface GuideSourcesTable {
+  id: Generated<number>;
+  url: string;
+  /** 1: a caller gave it; 0: a list names it, and it goes when no list does any more. */
+  is_given: number;
+  /** 1: the caller that gave it may name private addresses. */
+  allow_private: number;
+  /** Seconds; 0: only by hand. */
+  update_interval: number;
+  last_update: number;
+  next_update: number;
+  /** Failed updates in a row. */
+  failures: Generated<number>;
+  last_error: Generated<string>;
+  etag: Generated<string>;
+  last_modified: Generated<string>;
+  /** Number of its newest update; what an update finds gets its number. */
+  generation: Generated<number>;
+  /** Channels of the guide, and programmes kept, after its last update. */
+  channels: Generated<number>;
+  programmes: Generated<number>;
+}
+
+/** Channels of guides, also those that the library lacks. */
+export interface GuideChannelsTable {
+  id: Generated<number>;
+  source: number;
+  /** Its id in the form of `channelId`. */
+  key: string;
+  /** Its id as the guide writes it. */
+  xmltv_id: string;
+  name: string;
+  icon: string;
+  /** 1: its programmes were kept at the last update. */
+  is_kept: Generated<number>;
+  generation: number;
+}
+
+/** Programmes of channels in the library. Times are Unix seconds. */
+export interface ProgrammesTable {
+  id: Generated<number>;
+  channel: number;
+  start: number;
+  stop: number;
+  /** Of the guide's first language. */
+  title: string;
+  subtitle: string;
+  description: string;
+  /** `ProgrammeDetails`, JSON. */
+  details: string;
+  generation: number;
+}
+
 /** All tables. */
 export interface Schema {
   settings: SettingsTable;
@@ -202,7 +256,25 @@ export interface Schema {
   external_entries: ExternalEntriesTable;
   external_removed: ExternalRemovedTable;
   /** Programme guides named by lists; -1: imported lists. */
-  guides: { external_playlist_id: number; url: string };
+  guides: {
+    external_playlist_id: number;
+    url: string;
+    /** 1: a caller who may name private addresses imported the list. */
+    allow_private: Generated<number>;
+  };
+  guide_sources: GuideSourcesTable;
+  guide_channels: GuideChannelsTable;
+  /** Names of guides' channels, normalised. */
+  guide_names: { name: string; channel: number };
+  /** The channel of each guide that is a channel of the library. */
+  guide_matches: {
+    media_group: string;
+    /** 0: by id, in a guide that a caller gave; 1: by id, in one that a list names; 2 and 3: by name. */
+    rank: number;
+    source: number;
+    channel: number;
+  };
+  programmes: ProgrammesTable;
   accounts: AccountsTable;
   sign_ins: SignInsTable;
   devices: DevicesTable;

@@ -10,13 +10,18 @@ import { Catalogue } from "../playlist/catalogue.ts";
 import { Channels } from "../playlist/channel.ts";
 import { ItemChecks } from "../playlist/checks.ts";
 import { Playlist } from "../playlist/items.ts";
+import { Guide } from "../playlist/guide/guide.ts";
+import type { OpenUrl } from "../playlist/external/types.ts";
 import { Lists } from "../playlist/lists.ts";
 import type { ContentParts } from "./content.ts";
 import type { Ground } from "./ground.ts";
 import type { SwarmParts } from "./swarms.ts";
 
 /** The parts of the library that the method API uses. */
-export type LibraryParts = Pick<ApiParts, "playlist" | "channels" | "catalogue" | "lists" | "checks" | "positions">;
+export type LibraryParts = Pick<
+  ApiParts,
+  "playlist" | "channels" | "catalogue" | "lists" | "guide" | "checks" | "positions"
+>;
 
 /** Opens the library in `store`. Its lists are read once `lists.start()` is called. */
 export function openLibrary(
@@ -26,6 +31,14 @@ export function openLibrary(
   { manager, broadcasts }: SwarmParts,
 ): LibraryParts {
   const { clock, log, files } = ports;
+  const open: OpenUrl = (url, { credentials, headers = {}, ...options }, signal) => {
+    const authorization = credentials
+      ? { authorization: basicAuthorization(credentials.login, credentials.password) }
+      : {};
+    return guardedOpen(ports, url, { ...options, headers: { ...headers, ...authorization } }, signal);
+  };
+  const guide = new Guide({ store, clock, log, open });
+  closing.push(() => guide.close());
   const lists = new Lists({
     store,
     files,
@@ -33,12 +46,8 @@ export function openLibrary(
     clock,
     log,
     sealer: loadSecretBox(files, stateDir),
-    open: (url, { credentials, headers = {}, ...open }, signal) => {
-      const authorization = credentials
-        ? { authorization: basicAuthorization(credentials.login, credentials.password) }
-        : {};
-      return guardedOpen(ports, url, { ...open, headers: { ...headers, ...authorization } }, signal);
-    },
+    open,
+    onChanged: () => void guide.wake(),
   });
   closing.push(() => lists.close());
   const probe = createProbe({ clock, resolver, analyzer, swarms: manager, live: broadcasts });
@@ -47,6 +56,7 @@ export function openLibrary(
     channels: new Channels(store),
     catalogue: new Catalogue(store),
     lists,
+    guide,
     checks: new ItemChecks({ store, clock, log, tasks: lists.tasks, probe }),
     positions: new Positions(store, clock),
   };

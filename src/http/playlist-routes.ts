@@ -1,4 +1,7 @@
-/** `/engine/playlist.m3u` and `/search`: our additions, for players that open a list and for clients that search it. */
+/**
+ * `/engine/playlist.m3u`, `/engine/xmltv.xml` and `/search`: our additions, for players that open a list with its guide and for
+ * clients that search it.
+ */
 import type { Hono } from "hono";
 import type { Dispatch } from "./api/dispatch.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
@@ -26,6 +29,8 @@ export function addPlaylistRoutes(app: Hono<HttpEnv>, parts: HttpParts, search: 
       const isTorrent = namesTorrent(new URL(c.req.url).searchParams);
       return isTorrent ? ofTorrent(c, parts, prefix) : playlist(c, parts, prefix);
     });
+    app.get(`/${prefix}/xmltv.xml`, (c) => guide(c, parts, false));
+    app.get(`/${prefix}/xmltv.xml.gz`, (c) => guide(c, parts, true));
   }
   app.on(["GET", "POST"], "/search", (c) => {
     if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": "application/json; charset=utf-8" });
@@ -39,27 +44,61 @@ export function addPlaylistRoutes(app: Hono<HttpEnv>, parts: HttpParts, search: 
  */
 async function playlist(c: HttpContext, parts: HttpParts, prefix: string): Promise<Response> {
   const query = new URL(c.req.url).searchParams;
-  const owner = (query.get("owner") ?? "").slice(0, MAX_NAME_CHARS);
-  const category = query.get("category")?.slice(0, MAX_NAME_CHARS);
-  const text = (message: string, status: number) =>
-    new Response(`${message}\n`, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
-  if (!await mayRead(c, parts, query, owner)) {
-    return text("the playlist needs a key: see the API's method get_playlist_url", 403);
-  }
+  const { owner, category } = wantedOf(query);
+  if (!await mayRead(c, parts, query, owner)) return refused();
   const output = query.get("output") ?? "ts";
-  if (output !== "ts" && output !== "hls") return text("invalid output: ts or hls is expected", 400);
+  if (output !== "ts" && output !== "hls") return plain("invalid output: ts or hls is expected", 400);
   if (c.req.raw.method === "HEAD") return c.body(null, 200, HEADERS);
   const base = c.get("caller").ownUrl;
+  const isHere = c.get("caller").addressClass === "loopback";
+  const { token } = parts.api;
+  const sameQuery = new URLSearchParams([...query].filter(([name]) => name === "owner" || name === "category"));
+  if (!isHere) sameQuery.set("key", await playlistKey(token.value, owner));
   const list = parts.api.lists.export({
     owner,
-    category: category === "" ? undefined : category,
+    category,
+    guideUrl: `${base}/${prefix}/xmltv.xml${sameQuery.size === 0 ? "" : `?${sameQuery}`}`,
     playbackBase: `${base}/${prefix}`,
     output: output === "hls" ? "manifest.m3u8" : "getstream",
     failover: query.get("failover") === "1",
     logoUrl: (id) => `${logoUrl(base)}${id}`,
-    keyOf: c.get("caller").addressClass === "loopback" ? undefined : await playbackKeys(parts.api.token.value),
+    keyOf: isHere ? undefined : await playbackKeys(token.value),
   });
   return new Response(await bytesOf(list), { headers: HEADERS });
+}
+
+/** The guide of that list, for the same callers. */
+async function guide(c: HttpContext, parts: HttpParts, isPacked: boolean): Promise<Response> {
+  const query = new URL(c.req.url).searchParams;
+  const wanted = wantedOf(query);
+  if (!await mayRead(c, parts, query, wanted.owner)) return refused();
+  const name = isPacked ? "xmltv.xml.gz" : "xmltv.xml";
+  const headers = {
+    ...HEADERS,
+    "content-type": isPacked ? "application/gzip" : "application/xml; charset=utf-8",
+    "content-disposition": `inline; filename="${name}"`,
+  };
+  if (c.req.raw.method === "HEAD") return c.body(null, 200, headers);
+  const base = c.get("caller").ownUrl;
+  const body = await bytesOf(parts.api.guide.export({ ...wanted, logoUrl: (id) => `${logoUrl(base)}${id}` }));
+  return new Response(isPacked ? body.pipeThrough(new CompressionStream("gzip")) : body, { headers });
+}
+
+/** Whose items of which category are wanted. */
+function wantedOf(query: URLSearchParams): { readonly owner: string; readonly category: string | undefined } {
+  const category = query.get("category")?.slice(0, MAX_NAME_CHARS);
+  return {
+    owner: (query.get("owner") ?? "").slice(0, MAX_NAME_CHARS),
+    category: category === "" ? undefined : category,
+  };
+}
+
+function refused(): Response {
+  return plain("the playlist needs a key: see the API's method get_playlist_url", 403);
+}
+
+function plain(message: string, status: number): Response {
+  return new Response(`${message}\n`, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
 }
 
 /** The files of one torrent, for any caller that may play it. */
@@ -85,10 +124,10 @@ async function mayRead(c: HttpContext, parts: HttpParts, query: URLSearchParams,
 }
 
 /** The first part is made at once: if it fails, nothing has been sent yet. */
-async function bytesOf(parts: AsyncGenerator<string>): Promise<ReadableStream<Uint8Array>> {
+async function bytesOf(parts: AsyncGenerator<string>): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   const encoder = new TextEncoder();
   let next: IteratorResult<string> | null = await parts.next();
-  return new ReadableStream<Uint8Array>({
+  return new ReadableStream<Uint8Array<ArrayBuffer>>({
     async pull(controller) {
       const { done, value } = next ?? await parts.next();
       next = null;

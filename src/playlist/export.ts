@@ -5,6 +5,7 @@ import type { Store } from "../database/store.ts";
 import type { PlaylistItemsTable, Schema } from "../database/schema.ts";
 import { NUMBER_COLUMNS, numberOf } from "./channel-numbers.ts";
 import { EXPORTED, groupOf, type ImportedEntry } from "./entry.ts";
+import { GUIDE_ID, hasProgrammes } from "./guide/export.ts";
 import { groupsOf } from "./group-names.ts";
 import { locateItem } from "./locate.ts";
 import type { M3uEntry, M3uHeader } from "./m3u/types.ts";
@@ -26,6 +27,8 @@ export interface ExportRequest {
   readonly failover?: boolean;
   /** Playback route for torrents: MPEG TS or HLS. */
   readonly output: "getstream" | "manifest.m3u8";
+  /** Address of this engine's own guide, which the list names once there are programmes; else those of its lists. */
+  readonly guideUrl?: string | undefined;
   /** Address of the picture of an item whose logo was uploaded with it. */
   readonly logoUrl: (id: number) => string;
   /** Makes the access key of a stream's address from its selector's name and value; absent: addresses have no key. */
@@ -62,7 +65,7 @@ type Row =
     readonly may_sign: number;
   };
 
-/** Yields the list as it is now, in parts: enabled items that can be played, oldest first, and the guides of imported lists. */
+/** Yields the list as it is now, in parts: enabled items that can be played, oldest first, and the guide. */
 export async function* exportM3u(store: Store, request: ExportRequest): AsyncGenerator<string> {
   const snapshot = await store.snapshot();
   try {
@@ -73,10 +76,10 @@ export async function* exportM3u(store: Store, request: ExportRequest): AsyncGen
 }
 
 async function* exported(db: Kysely<Schema>, request: ExportRequest): AsyncGenerator<string> {
-  const guides = await db.selectFrom("guides").select("url").distinct().orderBy("url").execute();
-  const header: M3uHeader = {
-    attributes: guides.length === 0 ? {} : { "url-tvg": guides.map(({ url }) => url).join(",") },
-  };
+  const guides = request.guideUrl !== undefined && await hasProgrammes(db)
+    ? [request.guideUrl]
+    : (await db.selectFrom("guides").select("url").distinct().orderBy("url").execute()).map(({ url }) => url);
+  const header: M3uHeader = { attributes: guides.length === 0 ? {} : { "url-tvg": guides.join(",") } };
   yield* writeM3u(header, entries(db, request));
 }
 
@@ -93,7 +96,7 @@ async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenera
       "title",
       "is_live",
       "category",
-      "tvg_id",
+      GUIDE_ID.as("tvg_id"),
       "tvg_name",
       "tvg_logo",
       "url",

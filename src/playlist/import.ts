@@ -81,7 +81,7 @@ export async function importList(
     if (event.kind === "header") {
       await flush();
       header = event.header.attributes;
-      await addGuides(store, -1, guidesOf(event.header));
+      await addGuides(store, -1, guidesOf(event.header), request.allowPrivate && request.isPublic !== true);
     } else if (event.kind === "error") progress.report(event.error);
     else if (batch.push(event.entry)) await flush();
   }
@@ -119,12 +119,21 @@ export async function ungroup(
   }
 }
 
-/** Stores the addresses of the programme guides that a list names. */
-export async function addGuides(store: Store, externalPlaylistId: number, urls: readonly string[]): Promise<void> {
+/**
+ * Stores the addresses of the programme guides that a list names. `mayNamePrivate` counts for imported lists; for external
+ * ones their own columns do.
+ */
+export async function addGuides(
+  store: Store,
+  externalPlaylistId: number,
+  urls: readonly string[],
+  mayNamePrivate = false,
+): Promise<void> {
   if (urls.length === 0) return;
   const db = await store.open();
-  await sql`INSERT OR IGNORE INTO guides (external_playlist_id, url)
-    SELECT ${externalPlaylistId}, value FROM json_each(${JSON.stringify(urls)})`.execute(db);
+  await sql`INSERT INTO guides (external_playlist_id, url, allow_private)
+    SELECT ${externalPlaylistId}, value, ${Number(mayNamePrivate)} FROM json_each(${JSON.stringify(urls)}) WHERE true
+    ON CONFLICT DO UPDATE SET allow_private = max(allow_private, excluded.allow_private)`.execute(db);
 }
 
 interface Known {

@@ -3,6 +3,13 @@
  * gigabyte of memory; as text they are a few hundred pages.
  */
 import { type RawBuilder, sql } from "kysely";
+import { nowAndNextJson } from "./guide/programmes.ts";
+
+/** How items are written. */
+export interface ItemJsonOptions {
+  readonly logoUrl?: string | undefined;
+  readonly guideAtS?: number | undefined;
+}
 
 /** Conversion of a column to a JSON value; `plain` columns are taken as they are. */
 type Kind = "plain" | "flag" | "list";
@@ -104,11 +111,16 @@ export function iconsJson(logoUrl?: string): RawBuilder<string> {
 /**
  * SQL expression for the JSON of an item of the trash or the playlist. A picture that was uploaded with an item (up to 170 KB
  * as a `data:` URL) is replaced by its address: `logoUrl` followed by the item's id and a version, so that clients can cache
- * it and a new picture has a new address. Without `logoUrl` the `data:` URL stays.
+ * it and a new picture has a new address. Without `logoUrl` the `data:` URL stays. With `guideAtS`, Unix seconds, the field
+ * `epg` has the programme that is on then, and the next one.
  */
-export function itemJson(place: "trash" | "playlist", logoUrl?: string): RawBuilder<string> {
+export function itemJson(
+  place: "trash" | "playlist",
+  { logoUrl, guideAtS }: ItemJsonOptions = {},
+): RawBuilder<string> {
   const parts = (place === "trash" ? TRASHED : LISTED).split(LOGO).map((part) => sql.raw(part));
-  return sql.join(parts, logoOf(logoUrl)) as RawBuilder<string>;
+  const item = sql.join(parts, logoOf(logoUrl)) as RawBuilder<string>;
+  return guideAtS === undefined ? item : sql`json_insert(${item}, '$.epg', json(${nowAndNextJson(guideAtS)}))`;
 }
 
 function logoOf(logoUrl: string | undefined): RawBuilder<unknown> {

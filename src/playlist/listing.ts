@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { nextTurn } from "../bytes/turn.ts";
 import { foldText } from "../database/names.ts";
-import { itemJson } from "./item-json.ts";
+import { itemJson, type ItemJsonOptions } from "./item-json.ts";
 import type { Db, Selection } from "./matches.ts";
 
 /** Selects the items to list. */
@@ -22,11 +22,9 @@ export interface ItemFilter {
 }
 
 /** A page of the playlist. */
-export interface ListRequest extends ItemFilter {
+export interface ListRequest extends ItemFilter, ItemJsonOptions {
   readonly offset?: number | undefined;
   readonly limit?: number | undefined;
-  /** See `itemJson`. */
-  readonly logoUrl?: string | undefined;
 }
 
 /** Items per query: some 400 KB, and a few milliseconds in which the engine does nothing else. */
@@ -102,10 +100,10 @@ function allOf(conditions: readonly RawBuilder<unknown>[]): RawBuilder<unknown> 
 export async function* itemsJson(
   db: Db,
   ids: Float64Array,
-  { trash = false, logoUrl }: Pick<ListRequest, "trash" | "logoUrl">,
+  { trash = false, ...options }: Pick<ListRequest, "trash" | keyof ItemJsonOptions>,
   as: "text" | "bytes",
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const item = itemJson(trash ? "trash" : "playlist", logoUrl);
+  const item = itemJson(trash ? "trash" : "playlist", options);
   // A local file returns bytes: making a non-ASCII string only to encode it again takes longer than the query.
   // A server returns text: some clients decode bytes more slowly.
   const type = sql.raw(as === "text" ? "TEXT" : "BLOB");

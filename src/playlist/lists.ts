@@ -6,7 +6,9 @@ import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock, FilePort, Logger } from "../ports.ts";
 import { exportM3u, type ExportRequest } from "./export.ts";
 import { ExternalPlaylists } from "./external/playlists.ts";
-import { ExternalSchedule } from "./external/schedule.ts";
+import { sweepVanished } from "./external/apply.ts";
+import { UpdateSchedule } from "./external/schedule.ts";
+import { believedTime } from "./external/vanished-time.ts";
 import type { ExternalPlaylistEdit, NewExternalPlaylist, OpenUrl, Sealer } from "./external/types.ts";
 import { ExternalUpdater, isWhole, LIST_PATIENCE } from "./external/updater.ts";
 import { importList } from "./import.ts";
@@ -24,6 +26,10 @@ const MAX_GUIDES_BYTES = 1024 * 1024;
 const GUIDES_TIMEOUT_MS = 30_000;
 /** Lists that are updated at once when the user asks for all: one slow server does not stop the others. */
 const UPDATED_AT_ONCE = 4;
+/** Updates that the schedule runs at once, which mostly wait for servers. */
+const LANES = { all: 8, failed: 4 };
+/** How long an item that vanished from its list stays out of the trash, seconds. */
+const VANISHED_S = 7 * 86_400;
 /** How long a whole list may take to arrive, ms. */
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000;
 
@@ -39,6 +45,8 @@ export interface ListsParts {
   readonly sealer: Sealer;
   /** In [0, 1). Default `Math.random`. */
   readonly random?: () => number;
+  /** Called after lists brought or took items. */
+  readonly onChanged?: () => void;
 }
 
 /** Everything that reads or writes lists, behind one object. */
@@ -48,7 +56,7 @@ export class Lists {
   readonly #parts: ListsParts;
   readonly #playlists: ExternalPlaylists;
   readonly #updater: ExternalUpdater;
-  readonly #schedule: ExternalSchedule;
+  readonly #schedule: UpdateSchedule;
 
   constructor(parts: ListsParts) {
     const { store, clock, log, open, sealer, random = Math.random } = parts;
@@ -58,8 +66,28 @@ export class Lists {
     this.external = this.#playlists;
     const playlists = this.#playlists;
     const spools = this.#spools;
-    this.#updater = new ExternalUpdater({ store, playlists, clock, log, open, sealer, spools, random });
-    this.#schedule = new ExternalSchedule({ store, updater: this.#updater, clock, log });
+    this.#updater = new ExternalUpdater({
+      store,
+      playlists,
+      clock,
+      log,
+      open,
+      sealer,
+      spools,
+      random,
+      onChanged: () => this.#changed(),
+    });
+    this.#schedule = new UpdateSchedule({
+      store,
+      table: "external_playlists",
+      updater: this.#updater,
+      lanes: LANES,
+      tidy: async (now) => {
+        if (await believedTime(store, now, VANISHED_S)) await sweepVanished(store, now - VANISHED_S, now);
+      },
+      clock,
+      log,
+    });
   }
 
   /** Removes the files of a killed run, and starts the schedule of external playlists unless the database is still empty. */
@@ -75,6 +103,10 @@ export class Lists {
     return spool(this.#spools, chunks, MAX_IMPORT_BYTES);
   }
 
+  #changed(): void {
+    this.#parts.onChanged?.();
+  }
+
   get #spools(): SpoolParts {
     const { files, stateDir } = this.#parts;
     return { files, directory: stateDir === null ? null : `${stateDir}/imports` };
@@ -86,7 +118,10 @@ export class Lists {
     try {
       return this.tasks.start(
         "playlist_import",
-        (progress) => importList(store, clock, { open: list.open, owner, allowPrivate }, progress),
+        async (progress) => {
+          await importList(store, clock, { open: list.open, owner, allowPrivate }, progress);
+          this.#changed();
+        },
         list.remove,
       );
     } catch (error) {
@@ -114,6 +149,7 @@ export class Lists {
           const { url: baseUrl, isUnpacked, isPublic } = answer;
           const request = { open: list.open, baseUrl, isUnpacked, owner, allowPrivate, isPublic };
           await importList(store, clock, request, progress);
+          this.#changed();
         } finally {
           late.cancel();
           await list?.remove();
@@ -143,6 +179,7 @@ export class Lists {
   /** See `ExternalPlaylists.delete`. */
   async deleteExternal(id: number): Promise<void> {
     await this.#playlists.delete(id);
+    this.#changed();
   }
 
   /** See `ExternalUpdater.update`. */
@@ -188,10 +225,11 @@ export class Lists {
     return searchItems(this.#parts.store, request);
   }
 
-  /** Programme guides that lists named, in the order of their addresses. */
+  /** Programme guides that lists name or callers gave, in the order of their addresses. */
   async guides(): Promise<string[]> {
     const db = await this.#parts.store.read();
-    const rows = await db.selectFrom("guides").select("url").distinct().orderBy("url").execute();
+    const rows = await db.selectFrom("guides").select("url")
+      .union(db.selectFrom("guide_sources").select("url").where("is_given", "=", 1)).orderBy("url").execute();
     return rows.map(({ url }) => url);
   }
 

@@ -2,12 +2,12 @@
 import { sql } from "kysely";
 import { nextTurn } from "../bytes/turn.ts";
 import type { Store } from "../database/store.ts";
-import { foundJson, iconsJson, itemJson } from "./item-json.ts";
+import { foundJson, iconsJson, itemJson, type ItemJsonOptions } from "./item-json.ts";
 import { among, isSelected, selectionOf } from "./listing.ts";
 import { matchesOf } from "./matches.ts";
 
 /** A search and the page of results wanted. */
-export interface SearchRequest {
+export interface SearchRequest extends ItemJsonOptions {
   /** Part of the title; empty: everything. */
   readonly query: string;
   /** From 0. */
@@ -18,8 +18,6 @@ export interface SearchRequest {
   readonly owner?: string | undefined;
   /** True when there is one result per channel, with all its items. */
   readonly groupByChannels: boolean;
-  /** See `itemJson`. */
-  readonly logoUrl?: string | undefined;
   /**
    * Finds only items with an infohash and returns them as `foundJson` does with this time, Unix seconds. Default: all items,
    * as `playlist_get` has them.
@@ -57,7 +55,7 @@ export async function searchItems(store: Store, request: SearchRequest): Promise
   const db = await store.read();
   const ids = await matchesOf(store).of(db, { ...selectionOf(filter), perChannel });
   const wanted = ids.subarray(page * pageSize, (page + 1) * pageSize);
-  const item = request.foundAtS === undefined ? itemJson("playlist", request.logoUrl) : foundJson(request.foundAtS);
+  const item = request.foundAtS === undefined ? itemJson("playlist", request) : foundJson(request.foundAtS);
   const icons = iconsJson(request.logoUrl);
   const isFound = isSelected(filter);
   const results: SearchResult[] = [];

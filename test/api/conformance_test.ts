@@ -163,7 +163,29 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
   ["search", "query=foun&page=0&page_size=10&category=&group_by_channels=1&show_epg=1", {
     total: "=1",
     time: "number",
-    results: [{ name: '="Found"', items: [LISTED], epg: { tvg_id: "string", sources: ["string"] } }],
+    results: [{
+      name: '="Found"',
+      items: [{ ...LISTED, epg: { now: "=null", next: "=null" } }],
+      epg: { tvg_id: "string", sources: ["string"], now: "=null", next: "=null" },
+    }],
+  }],
+  ["epg_source_add", "url=http://127.0.0.1:1/g.xml&update_interval=0&update_now=0", "=1"],
+  ["epg_sources", "", {
+    sources: [{
+      id: "integer",
+      url: "string",
+      from_list: "boolean",
+      update_interval: "integer",
+      last_update: "integer",
+      next_update: "integer",
+      last_error: "string",
+      channels: "integer",
+      programmes: "integer",
+    }],
+  }],
+  ["epg_source_delete", "id=1", OK],
+  ["epg_get", "playlist_item_id=4&from=0&to=100&language=de,en", {
+    channels: [{ playlist_item_id: "=4", programmes: [] as never }],
   }],
   ["set_position", `infohash=${ID}&file_index=2&position=62&duration=120`, OK],
   ["get_position", `infohash=${ID}&file_index=2`, {
@@ -207,7 +229,7 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
 ];
 /**
  * These need a file, a web server, an account, a player or a task: content_test.ts, icons_test.ts, players_test.ts,
- * imports_test.ts, external_test.ts, lists_test.ts, broadcasts_test.ts, ../account.
+ * imports_test.ts, external_test.ts, guide_test.ts, lists_test.ts, broadcasts_test.ts, ../account.
  */
 const ELSEWHERE = [
   "get_media_files",
@@ -222,6 +244,7 @@ const ELSEWHERE = [
   "get_task",
   "cancel_task",
   "external_playlist_update",
+  "epg_source_update",
   "broadcast_start",
   "broadcast_stop",
   "set_cast_sender",

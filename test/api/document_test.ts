@@ -55,6 +55,11 @@ const DOCUMENTED: Readonly<Record<string, string>> = {
 };
 /** Ours. */
 const ADDITIONS = [
+  "epg_get",
+  "epg_sources",
+  "epg_source_add",
+  "epg_source_delete",
+  "epg_source_update",
   ...["get_player_status", "control_player", "get_cast_senders", "set_cast_sender"],
   ...["get_task", "cancel_task", "get_playlist_url", "search", "get_position", "set_position"],
   ...[

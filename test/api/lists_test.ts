@@ -121,7 +121,7 @@ http://h/4
   assertEquals(await search({ query: "news", group_by_channels: "1" }), [3, grouped]);
   assertEquals(await search({ query: "news", group_by_channels: "1", page: "1", page_size: "1" }), [3, [grouped[1]!]]);
   const { results } = await call("search", { query: "tele", show_epg: "1", group_by_channels: "1" });
-  assertEquals(results[0].epg, { tvg_id: "n1", sources: ["http://g/1"] });
+  assertEquals(results[0].epg, { tvg_id: "n1", sources: ["http://g/1"], now: null, next: null });
   assertEquals((await call("search", { query: "tele" })).results[0].epg, undefined);
   assertEquals((await post("search", { page_size: "201" })).error?.code, 3);
   await call("playlist_clear", { owner: "ann" });

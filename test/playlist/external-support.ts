@@ -10,7 +10,8 @@ import { basicAuthorization } from "../../src/bytes/basic-authorization.ts";
 import { guardedOpen } from "../../src/content/fetch-guard.ts";
 import { createStore, type Store } from "../../src/database/store.ts";
 import { MillraceError } from "../../src/errors.ts";
-import type { NewExternalPlaylist } from "../../src/playlist/external/types.ts";
+import type { NewExternalPlaylist, OpenUrl } from "../../src/playlist/external/types.ts";
+import { Guide } from "../../src/playlist/guide/guide.ts";
 import { Playlist } from "../../src/playlist/items.ts";
 import { Lists } from "../../src/playlist/lists.ts";
 import type { Clock } from "../../src/ports.ts";
@@ -94,6 +95,7 @@ function answer(behaviour: Behaviour, request: IncomingMessage, response: Server
 /** An engine's lists and their parts. */
 export interface TestLists {
   readonly lists: Lists;
+  readonly guide: Guide;
   readonly store: Store;
   readonly playlist: Playlist;
   /** Logged events. */
@@ -121,11 +123,14 @@ export interface TestItem {
   readonly external_playlist_id: number;
 }
 
-/** Runs `body` with lists whose schedule runs on `clock`; the network runs on real time. */
+/**
+ * Runs `body` with lists whose schedule runs on `clock`; the network runs on real time. `followsGuides`: guides that lists
+ * name are fetched.
+ */
 export async function withLists(
   clock: Clock,
   body: (lists: TestLists) => Promise<void>,
-  options: { stateDir?: string; beforeOpen?: () => void } = {},
+  options: { stateDir?: string; beforeOpen?: () => void; followsGuides?: boolean } = {},
 ): Promise<void> {
   const ports = await loadPorts();
   const logged: string[] = [];
@@ -136,6 +141,18 @@ export async function withLists(
   };
   const stateDir = options.stateDir ?? null;
   const store = createStore(ports, stateDir === null ? { kind: "memory" } : { kind: "file", path: `${stateDir}/t.db` });
+  const open: OpenUrl = (url, { credentials, headers, ...more }, signal) => {
+    options.beforeOpen?.();
+    return guardedOpen(ports, url, {
+      ...more,
+      headers: {
+        ...headers,
+        ...(credentials ? { authorization: basicAuthorization(credentials.login, credentials.password) } : {}),
+      },
+    }, signal);
+  };
+  const random = () => 0;
+  const guide = new Guide({ store, clock, log, open, random });
   const lists = new Lists({
     store,
     files: ports.files,
@@ -143,22 +160,15 @@ export async function withLists(
     clock,
     log,
     sealer: loadSecretBox(ports.files, stateDir),
-    random: () => 0,
-    open: (url, { credentials, headers, ...more }, signal) => {
-      options.beforeOpen?.();
-      return guardedOpen(ports, url, {
-        ...more,
-        headers: {
-          ...headers,
-          ...(credentials ? { authorization: basicAuthorization(credentials.login, credentials.password) } : {}),
-        },
-      }, signal);
-    },
+    random,
+    open,
+    onChanged: () => void (options.followsGuides === true && guide.wake()),
   });
   const playlist = new Playlist(store, clock);
   try {
     await body({
       lists,
+      guide,
       store,
       playlist,
       logged,
@@ -169,6 +179,7 @@ export async function withLists(
     });
   } finally {
     await lists.close();
+    await guide.close();
     await store.close();
   }
 }

@@ -15,6 +15,7 @@ import type { CushionChoice } from "../../playback/cushion.ts";
 import type { Positions } from "../../playback/positions.ts";
 import type { ItemChecks } from "../../playlist/checks.ts";
 import type { Playlist } from "../../playlist/items.ts";
+import type { Guide } from "../../playlist/guide/guide.ts";
 import type { Lists } from "../../playlist/lists.ts";
 import type { Sessions } from "../../playback/sessions.ts";
 import type { CastReceiver } from "../../players/engines/cast-receiver.ts";
@@ -130,6 +131,7 @@ export interface ApiParts {
   /** The library as devices browse it. */
   readonly catalogue: Catalogue;
   readonly lists: Lists;
+  readonly guide: Guide;
   readonly checks: ItemChecks;
   /** Whether callers elsewhere may name private addresses. */
   readonly allowPrivateFetch: boolean;

@@ -10,6 +10,7 @@ import { CHECK_METHODS } from "./methods/checks.ts";
 import { CONTENT_METHODS } from "./methods/content.ts";
 import { DEFERRED_METHODS } from "./methods/deferred.ts";
 import { EXTERNAL_METHODS } from "./methods/external.ts";
+import { GUIDE_METHODS } from "./methods/guide.ts";
 import { ICON_METHODS } from "./methods/icons.ts";
 import { IMPORT_METHODS } from "./methods/imports.ts";
 import { LIST_METHODS } from "./methods/lists.ts";
@@ -52,6 +53,7 @@ export const METHOD_GROUPS: readonly MethodGroup[] = [
     summary: "Lists elsewhere that are fetched by their interval.",
     methods: EXTERNAL_METHODS,
   },
+  { name: "Guide", summary: "What is on, and which guides say so.", methods: GUIDE_METHODS },
   { name: "Search", summary: "Titles of the playlist.", methods: SEARCH_METHODS },
   {
     name: "Positions",

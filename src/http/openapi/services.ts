@@ -22,6 +22,23 @@ function operating(operationId: string, summary: string, more: Json = {}): Json 
   };
 }
 
+/** The guide of the playlist. */
+function guide(operationId: string, type: string, components: Components): Json {
+  return {
+    operationId,
+    tags: ["Service"],
+    summary: "The programme guide of the playlist's channels as XMLTV, with the channel ids of playlist.m3u.",
+    description: "Open to the callers that may read the playlist.",
+    security: [...BY_TOKEN, {}],
+    parameters: [
+      inQuery("owner", { type: "string", description: "Leaves out channels of other owners" }),
+      inQuery("category", { type: "string", description: "Channels of this category alone" }),
+      ...someOfStart(components, ["key"]),
+    ],
+    responses: { 200: { description: "The guide", content: body({ type: "string" }, type) }, ...PLAYBACK_REFUSALS },
+  };
+}
+
 /** The paths; `search` is the method behind `/search`. */
 export function servicePaths(search: Method, components: Components): Json {
   const version = methodAnswer(components, "get_version_answer", components.schemaOf(VERSION_INFO, "output"));
@@ -93,6 +110,8 @@ export function servicePaths(search: Method, components: Components): Json {
         },
       },
     },
+    "/engine/xmltv.xml": { get: guide("get_xmltv", "application/xml", components) },
+    "/engine/xmltv.xml.gz": { get: guide("get_xmltv_gz", "application/gzip", components) },
     "/.well-known/jwks.json": {
       get: {
         operationId: "get_public_keys",

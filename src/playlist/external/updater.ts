@@ -44,6 +44,8 @@ export interface UpdaterParts {
   readonly spools: SpoolParts;
   /** In [0, 1): spreads the updates of many engines. */
   readonly random: () => number;
+  /** Called after an update changed items. */
+  readonly onChanged: () => void;
 }
 
 /** Fetches lists and applies them, each in one transaction. */
@@ -235,6 +237,7 @@ export class ExternalUpdater {
       await addGuides(store, row.id, staged.guides);
     }
     await this.#plan(row.id, 0, random());
+    if (staged !== null) this.#parts.onChanged();
   }
 
   async #failed(row: ExternalRow, error: unknown): Promise<void> {

@@ -1,10 +1,16 @@
-/** Unpacks lists that arrive gzipped and passes others unchanged. */
+/** Unpacks lists and guides that arrive gzipped and passes others unchanged. */
 import { gunzipped, isGzip } from "../../bytes/gunzip.ts";
 import { concatBytes } from "../../bytes/hex.ts";
 import { MillraceError } from "../../errors.ts";
 import type { M3uLimits } from "./types.ts";
 
 const MIB = 1024 * 1024;
+
+/** What is unpacked, and its bounds. */
+export interface UnpackLimits extends Pick<M3uLimits, "maxBytes" | "maxUnpackedBytes" | "isUnpacked"> {
+  /** What the errors call it. Default `playlist`. */
+  readonly what?: "playlist" | "guide";
+}
 
 /**
  * Yields the bytes of `stream` with one layer of gzip (RFC 1952) undone, or none when `isUnpacked`. Throws `too_large` over a
@@ -13,17 +19,20 @@ const MIB = 1024 * 1024;
  */
 export async function* unpacked(
   stream: ReadableStream<Uint8Array>,
-  limits: M3uLimits = {},
+  limits: UnpackLimits = {},
 ): AsyncGenerator<Uint8Array> {
-  const { maxBytes = 64 * MIB, maxUnpackedBytes = 256 * MIB, isUnpacked = false } = limits;
-  const packed = new CountedChunks(stream, maxBytes, `the playlist is larger than ${maxBytes} bytes`);
+  const { maxBytes = 64 * MIB, maxUnpackedBytes = 256 * MIB, isUnpacked = false, what = "playlist" } = limits;
+  const packedTwice = () => new MillraceError("invalid_argument", `invalid ${what}: it is packed twice`);
+  const damaged = (cause: unknown) =>
+    new MillraceError("invalid_argument", `invalid ${what}: its gzip data is damaged`, { cause });
+  const packed = new CountedChunks(stream, maxBytes, `the ${what} is larger than ${maxBytes} bytes`);
   try {
     if (!isGzip(await packed.head())) return yield* packed.chunks();
     if (isUnpacked) throw packedTwice();
     const plain = new CountedChunks(
       gunzipped(packed.stream(), damaged),
       maxUnpackedBytes,
-      `the playlist unpacks to more than ${maxUnpackedBytes} bytes`,
+      `the ${what} unpacks to more than ${maxUnpackedBytes} bytes`,
     );
     try {
       if (isGzip(await plain.head())) throw packedTwice();
@@ -34,14 +43,6 @@ export async function* unpacked(
   } finally {
     await packed.cancel();
   }
-}
-
-function packedTwice(): MillraceError {
-  return new MillraceError("invalid_argument", "invalid playlist: it is packed twice");
-}
-
-function damaged(cause: unknown): MillraceError {
-  return new MillraceError("invalid_argument", "invalid playlist: its gzip data is damaged", { cause });
 }
 
 /** Chunks of a stream whose first bytes can be peeked at; more than `maxBytes` throw `too_large` with `message`. */

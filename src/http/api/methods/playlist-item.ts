@@ -1,5 +1,26 @@
 /** Playlist items as the API shows them: section 2.8. */
 import * as z from "zod";
+import type { ApiParts } from "../parts.ts";
+
+/** A programme of a guide. */
+export const PROGRAMME = z.object({
+  start: z.int().describe("Unix seconds"),
+  stop: z.int().describe("Unix seconds"),
+  language: z.string().describe("As the guide writes it; empty: unknown"),
+  title: z.string(),
+  subtitle: z.string(),
+  description: z.string(),
+  categories: z.array(z.string()),
+  icon: z.string().describe("Address of a picture; empty: none"),
+  episode: z.string().describe("S02E05, or as the guide writes it; empty: unknown"),
+  year: z.int().nullable(),
+}).meta({ id: "Programme" });
+
+/** What is on a channel, and what is next. */
+export const NOW_AND_NEXT = {
+  now: PROGRAMME.nullable().describe("What is on; null: unknown"),
+  next: PROGRAMME.nullable().describe("What begins next within a day; null: unknown"),
+};
 
 /** Elements of the trash. */
 export const TRASH_ITEM = z.object({
@@ -46,4 +67,11 @@ export const LISTED_ITEM = TRASH_ITEM.extend({
   ),
   hash_v2: z.string().describe("The same with SHA-256"),
   show_autosearch: z.boolean(),
+  epg: z.object(NOW_AND_NEXT).optional().describe("Our addition, with show_epg alone"),
 }).meta({ id: "PlaylistItem" });
+
+/** The time for which a response says what is on, Unix seconds. */
+export async function guideTime({ guide, clock }: ApiParts): Promise<number> {
+  await guide.noticeChanges();
+  return Math.floor(clock.now() / 1000);
+}

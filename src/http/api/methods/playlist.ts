@@ -8,7 +8,7 @@ import { Noted } from "../noted.ts";
 import { ITEM_ID, NONE, OK, OWNER, SHORT_TEXT } from "../schemas.ts";
 import { logoUrl, readLogo } from "../logo.ts";
 import { ADD_PARAMS, LOGO_FILE, newItem, PICTURE, TAGS } from "./playlist-add.ts";
-import { LISTED_ITEM, TRASH_ITEM } from "./playlist-item.ts";
+import { guideTime, LISTED_ITEM, TRASH_ITEM } from "./playlist-item.ts";
 
 /** Most ids in one call. */
 const MAX_IDS = 10_000;
@@ -159,10 +159,12 @@ export const PLAYLIST_METHODS: readonly Method[] = [
       query: SHORT_TEXT.optional().describe("Part of the title"),
       category: SHORT_TEXT.optional().describe("Only items of this category"),
       is_favorite: z.boolean().optional().describe("true: only favourites; false: only the others"),
+      show_epg: z.boolean().default(false).describe("Our addition: adds what is on each item, and what is next"),
     }),
     z.object({ total_items: z.int(), playlist: z.array(LISTED_ITEM) }),
-    async ({ is_favorite: isFavorite, ...params }, { parts, ownUrl }) => {
-      const { total, items } = await parts.playlist.list({ ...params, isFavorite, logoUrl: logoUrl(ownUrl) });
+    async ({ is_favorite: isFavorite, show_epg, ...params }, { parts, ownUrl }) => {
+      const guideAtS = show_epg ? await guideTime(parts) : undefined;
+      const { total, items } = await parts.playlist.list({ ...params, isFavorite, logoUrl: logoUrl(ownUrl), guideAtS });
       return jsonStream(`{"total_items":${total},"playlist":[`, items, "]}");
     },
   ),

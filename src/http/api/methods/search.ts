@@ -5,7 +5,7 @@ import { defineMethod, type Method } from "../method.ts";
 import { logoUrl } from "../logo.ts";
 import { PageCount } from "../page-count.ts";
 import { HEX_40, OWNER, SHORT_TEXT } from "../schemas.ts";
-import { LISTED_ITEM } from "./playlist-item.ts";
+import { guideTime, LISTED_ITEM, NOW_AND_NEXT } from "./playlist-item.ts";
 
 /** Results of one page at most. */
 const MAX_PAGE_SIZE = 200;
@@ -29,7 +29,7 @@ export const SEARCH_METHODS: readonly Method[] = [
       ...FILTER,
       page: z.int().min(0).max(1_000_000).default(0).describe("Which page, from 0"),
       page_size: z.int().min(1).max(MAX_PAGE_SIZE).default(10).describe("Results of a page"),
-      show_epg: z.boolean().default(false).describe("Adds where the programme guide of the result is found"),
+      show_epg: z.boolean().default(false).describe("Adds what is on, what is next, and where the guides are"),
     }),
     result: z.object({
       total: z.int(),
@@ -37,7 +37,7 @@ export const SEARCH_METHODS: readonly Method[] = [
       results: z.array(z.object({
         name: z.string(),
         items: z.array(LISTED_ITEM),
-        epg: z.object({ tvg_id: z.string(), sources: z.array(z.string()) }).optional(),
+        epg: z.object({ tvg_id: z.string(), sources: z.array(z.string()), ...NOW_AND_NEXT }).optional(),
       })),
     }),
     async handle(params, { parts, ownUrl }) {
@@ -51,10 +51,11 @@ export const SEARCH_METHODS: readonly Method[] = [
         isFavorite: params.is_favorite,
         groupByChannels: params.group_by_channels,
         logoUrl: logoUrl(ownUrl),
+        guideAtS: params.show_epg ? await guideTime(parts) : undefined,
       });
       const sources = params.show_epg ? await parts.lists.guides() : [];
       const texts = results.map(({ name, items }) => {
-        const epg = params.show_epg ? `,"epg":${JSON.stringify({ tvg_id: tvgId(items), sources })}` : "";
+        const epg = params.show_epg ? `,"epg":${JSON.stringify({ ...guideOf(items), sources })}` : "";
         return `{"name":${JSON.stringify(name)},"items":[${items.join(",")}]${epg}}`;
       });
       return pageJson(total, (parts.clock.monotonic() - begun) / 1000, texts);
@@ -135,7 +136,9 @@ function pageJson(total: number, timeS: number, results: readonly string[]): Jso
   })());
 }
 
-/** The one of the first item that has one. */
-function tvgId(items: readonly string[]): string {
-  return items.map((item) => (JSON.parse(item) as { tvg_id: string }).tvg_id).find((id) => id !== "") ?? "";
+/** The `tvg-id` and the programmes of the first item that has any. */
+function guideOf(items: readonly string[]): z.infer<z.ZodObject<typeof NOW_AND_NEXT>> & { tvg_id: string } {
+  const all = items.map((item) => JSON.parse(item) as z.infer<typeof LISTED_ITEM>);
+  const { now = null, next = null } = all.find(({ epg }) => epg?.now || epg?.next)?.epg ?? {};
+  return { tvg_id: all.find(({ tvg_id }) => tvg_id !== "")?.tvg_id ?? "", now, next };
 }
