@@ -1,5 +1,6 @@
 /** The engine as the page sees it: its public HTTP API and nothing else. */
 
+import type { Epg } from "./programme.ts";
 import { codeOf, TOO_OFTEN } from "./texts.ts";
 
 /** A failed call, with the engine's own words. */
@@ -137,6 +138,8 @@ export interface Item {
   readonly is_favorite: boolean;
   readonly enabled: boolean;
   readonly locked: boolean;
+  /** With `show_epg`. */
+  readonly epg?: Epg;
 }
 
 /** A list that is fetched again and again, as far as the page uses it. Times are Unix seconds, 0: never. */

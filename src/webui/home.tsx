@@ -2,6 +2,7 @@
 /** The first screen below its field: what was left off, what was played, favourites, channels. */
 import type { Child } from "hono/jsx";
 import { call, type Item } from "./engine.ts";
+import { OnNow } from "./guide.tsx";
 import { addressOf, titleOf } from "./item-row.tsx";
 import { Logo } from "./logo.tsx";
 import { playHash } from "./naming.ts";
@@ -21,9 +22,9 @@ export function Home() {
   const [channels, setChannels] = useState<readonly Item[]>([]);
   useEffect(() => {
     // Without a token there is less to show, and nothing to complain of.
-    call<{ playlist: Item[] }>("playlist_get", { is_favorite: "1", limit: String(MAX_TILES) })
+    call<{ playlist: Item[] }>("playlist_get", { is_favorite: "1", limit: String(MAX_TILES), show_epg: "1" })
       .then(({ playlist }) => setFavourites(playlist), () => {});
-    const params = { group_by_channels: "1", page_size: String(CHANNELS_READ) };
+    const params = { group_by_channels: "1", page_size: String(CHANNELS_READ), show_epg: "1" };
     call<{ results: { items: Item[] }[] }>("search", params)
       .then(({ results }) => setChannels(results.map(({ items }) => items[0]!).filter(isChannel)), () => {});
   }, []);
@@ -83,6 +84,13 @@ function itemTile(item: Item) {
         <Logo title={title} item={item} />
         <span>{title}</span>
         {item.is_live === 1 ? <em>{text("live")}</em> : null}
+        {item.epg?.now
+          ? (
+            <small>
+              <OnNow epg={item.epg} />
+            </small>
+          )
+          : null}
       </a>
     </li>
   );

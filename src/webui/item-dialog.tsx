@@ -3,6 +3,7 @@
 import { useRef } from "hono/jsx/dom";
 import { type Check, checkText } from "./checks.ts";
 import { call, type Item } from "./engine.ts";
+import { ProgrammeList } from "./guide.tsx";
 import { ItemForm } from "./item-form.tsx";
 import { addressOf, type Row, setFlag, titleOf } from "./item-row.tsx";
 import { useEffect, useState } from "./state.ts";
@@ -26,6 +27,7 @@ export function ItemDialog({ row, checks, groups, check, close }: ItemDialogProp
   const changed = useRef(false);
   const [trouble, setTrouble] = useState("");
   const [first] = row.items;
+  const [showsGuide, setShowsGuide] = useState(false);
   const [isEnabled, setEnabled] = useState(first!.enabled);
   const [isLocked, setLocked] = useState(first!.locked);
   useEffect(() => {
@@ -62,6 +64,14 @@ export function ItemDialog({ row, checks, groups, check, close }: ItemDialogProp
       <h2>{title}</h2>
       {row.items.length > 1 ? <p class="note">{text("sources", row.items.length)}</p> : null}
       <ul class="rows">{row.items.map((item) => <Source key={item.id} item={item} check={checks.get(item.id)} />)}</ul>
+      {first!.is_live === 0
+        ? null
+        : (
+          <details onToggle={(event: Event) => (event.target as HTMLDetailsElement).open && setShowsGuide(true)}>
+            <summary class="button">{text("programmes")}</summary>
+            {showsGuide ? <ProgrammeList id={first!.id} /> : null}
+          </details>
+        )}
       {isLocked ? null : (
         <details>
           <summary class="button">{text("edit")}</summary>

@@ -2,6 +2,7 @@
 /** One line of the library: an item, or a channel with all its sources. */
 import { type Check, checkText } from "./checks.ts";
 import { call, type Item } from "./engine.ts";
+import { OnNow } from "./guide.tsx";
 import { Logo } from "./logo.tsx";
 import { channelName, itemStream, playHash } from "./naming.ts";
 import { useState } from "./state.ts";
@@ -46,7 +47,7 @@ export function ItemRow({ row, checks, open, refused }: ItemRowProps) {
         {item.locked ? <span aria-hidden="true">🔒</span> : null}
         <small>
           {check === undefined ? null : <span class={`pulse ${check.state}`}>{checkText(check)}</span>}
-          {facts.filter((fact) => fact !== "").join(" · ")}
+          <OnNow epg={item.epg} /> {facts.filter((fact) => fact !== "").join(" · ")}
         </small>
       </a>
       <button

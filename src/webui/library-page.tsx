@@ -25,6 +25,8 @@ export interface LibraryPageProps {
 
 /** Lines fetched at once. */
 const PAGE_ITEMS = 100;
+/** What is on is loaded again after this, ms. */
+const GUIDE_EVERY_MS = 60_000;
 /** Items of which the checks are kept up to date while a sweep runs: more than are in sight. */
 const MAX_WATCHED = 500;
 
@@ -108,6 +110,12 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
     scrollTo(0, left.current!);
     left.current = 0;
   }, [found === null]);
+  const hasGuide = found?.page.rows.some(({ items }) => items.some(({ epg }) => epg?.now || epg?.next)) === true;
+  useEffect(() => {
+    if (!hasGuide) return;
+    const timer = setInterval(() => setVersion((before) => before + 1), GUIDE_EVERY_MS);
+    return () => clearInterval(timer);
+  }, [hasGuide]);
   useEffect(() => {
     call<{ categories: Category[] }>("playlist_get_categories").then((got) => setCategories(got.categories), () => {});
   }, [version]);
@@ -201,6 +209,7 @@ async function loadPage(filter: Filter, offset: number): Promise<Page> {
       ...params,
       offset: String(offset),
       limit: String(PAGE_ITEMS),
+      show_epg: "1",
     });
     return { total: total_items, rows: playlist.map((item) => ({ id: item.id, items: [item] })) };
   }
@@ -209,6 +218,7 @@ async function loadPage(filter: Filter, offset: number): Promise<Page> {
     group_by_channels: "1",
     page: String(offset / PAGE_ITEMS),
     page_size: String(PAGE_ITEMS),
+    show_epg: "1",
   });
   return { total, rows: results.map(({ items }) => ({ id: items[0]!.id, items })) };
 }

@@ -106,6 +106,17 @@ export function timeText(unixS: number): string {
   return new Intl.DateTimeFormat(language, style).format(new Date(unixS * 1000));
 }
 
+/** The time of day of a Unix time in seconds. */
+export function hourText(unixS: number): string {
+  return new Intl.DateTimeFormat(language, { timeStyle: "short" }).format(new Date(unixS * 1000));
+}
+
+/** The day of a Unix time in seconds. */
+export function dayText(unixS: number): string {
+  const style = { weekday: "long", day: "numeric", month: "long" } as const;
+  return new Intl.DateTimeFormat(language, style).format(new Date(unixS * 1000));
+}
+
 /** Bytes with a unit that people read. */
 export function bytesText(bytes: number): string {
   const units = ["B", "KB", "MB", "GB", "TB"];

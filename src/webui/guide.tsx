@@ -1,0 +1,86 @@
+/** @jsxImportSource hono/jsx/dom */
+/** What is on a channel: in a line, and as the list of its programmes. */
+import { call } from "./engine.ts";
+import type { Epg, Programme } from "./programme.ts";
+import { useEffect, useState } from "./state.ts";
+import { dayText, errorText, hourText, text } from "./texts.ts";
+
+/** How far the list reaches back and ahead, s. */
+const BEFORE_S = 6 * 3600;
+const AFTER_S = 3 * 86_400;
+
+/** What is on, until when, and what is next; nothing where that is not known. */
+export function OnNow({ epg }: { readonly epg: Epg | undefined }) {
+  const { now = null, next = null } = epg ?? {};
+  if (now === null && next === null) return null;
+  return (
+    <span class="on">
+      {now === null ? null : <b>{text("onUntil", now.title, hourText(now.stop))}</b>}
+      {now === null || next === null ? null : " · "}
+      {next === null ? null : text("onFrom", hourText(next.start), next.title)}
+    </span>
+  );
+}
+
+/** The programmes of an item's channel, day by day; each opens to what it is about. */
+export function ProgrammeList({ id }: { readonly id: number }) {
+  const [programmes, setProgrammes] = useState<readonly Programme[] | null>(null);
+  const [trouble, setTrouble] = useState("");
+  const nowS = Math.floor(Date.now() / 1000);
+  useEffect(() => {
+    const params = {
+      playlist_item_id: String(id),
+      from: String(nowS - BEFORE_S),
+      to: String(nowS + AFTER_S),
+      language: navigator.languages.slice(0, 8).join(),
+    };
+    call<{ channels: { programmes: Programme[] }[] }>("epg_get", params)
+      .then(
+        ({ channels: [channel] }) => setProgrammes(channel?.programmes ?? []),
+        (error) => setTrouble(errorText(error)),
+      );
+  }, [id]);
+  if (trouble !== "") return <p role="alert">{trouble}</p>;
+  if (programmes === null) return null;
+  if (programmes.length === 0) return <p class="note">{text("noProgrammes")}</p>;
+  const days = new Map<string, Programme[]>();
+  for (const programme of programmes) {
+    const day = dayText(programme.start);
+    days.set(day, [...days.get(day) ?? [], programme]);
+  }
+  return (
+    <div class="programmes">
+      {[...days].map(([day, all]) => (
+        <section key={day}>
+          <h3>{day}</h3>
+          <ol>
+            {all.map((one) => (
+              <li key={one.start}>
+                <OneProgramme programme={one} nowS={nowS} />
+              </li>
+            ))}
+          </ol>
+        </section>
+      ))}
+    </div>
+  );
+}
+
+function OneProgramme({ programme, nowS }: { readonly programme: Programme; readonly nowS: number }) {
+  const { start, stop, title, subtitle, description, categories, episode, year } = programme;
+  const isOn = start <= nowS && nowS < stop;
+  const facts = [episode, ...categories, year === null ? "" : String(year)].filter((fact) => fact !== "").join(" · ");
+  return (
+    <details class={isOn ? "on" : stop <= nowS ? "over" : ""}>
+      <summary aria-current={isOn ? "time" : undefined}>
+        <time dateTime={new Date(start * 1000).toISOString()}>{hourText(start)}</time> {title}
+        {isOn ? <progress max={stop - start} value={nowS - start} aria-label={title} /> : null}
+      </summary>
+      <p>
+        {hourText(start)}–{hourText(stop)} {subtitle === "" ? null : <b>{subtitle}</b>}
+        {facts === "" ? null : <small>{facts}</small>}
+      </p>
+      {description === "" ? null : <p>{description}</p>}
+    </details>
+  );
+}
