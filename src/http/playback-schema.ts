@@ -71,7 +71,7 @@ const PATH_NAMES_OUTPUT = "the path names the output";
 /** Formats of segments (`HlsFormat`). */
 const HLS_FORMATS = ["auto", "ts", "fmp4"] as const;
 
-/** All parameters. Key, item, group and subtitles are our additions. */
+/** All parameters. Key, item, group, renditions and subtitles are our additions. */
 export const PLAYBACK = z.object({
   content_id: has(
     TEXT,
@@ -91,6 +91,10 @@ export const PLAYBACK = z.object({
   group: has(
     TEXT,
     "Media group of the playlist, where no stream is named: id:TVG-ID, or name: and the normalised name",
+  ),
+  renditions: has(
+    FLAG,
+    "HLS alone: a multivariant playlist with each sound of the film in segments of its own, and all texts that subtitles=1 lists",
   ),
   subtitles: has(
     FLAG,

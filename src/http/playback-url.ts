@@ -1,5 +1,6 @@
 /** The address that a session's player reads. */
 import type { AnySession } from "../playback/sessions.ts";
+import type { PlaybackParams } from "./playback-schema.ts";
 
 /**
  * Characters that `encodeURIComponent` leaves unchanged, although players that take addresses as part of a command
@@ -10,14 +11,25 @@ const MISREAD = /[!'()*]/g;
 /**
  * The address below `base` (`http://host/engine`): MPEG TS, an HLS playlist, or the file under its name. It holds the
  * place where playing of a file begins (seconds), so that each player has its own; for a broadcast that place belongs
- * to the session. It also holds whether the player wants the subtitles beside the film.
+ * to the session. It also holds whether the player wants the renditions of the film, or its subtitles alone.
  */
-export function playbackUrl(base: string, session: AnySession, startFromS = 0, subtitles = false): string {
+export function playbackUrl(
+  base: string,
+  session: AnySession,
+  startFromS = 0,
+  wants: Pick<PlaybackParams, "renditions" | "subtitles"> = {},
+): string {
   const where = `${session.identity.infohashHex}/${session.id}`;
   const query = session.kind === "file" && startFromS > 0 ? `?start_from=${startFromS}` : "";
   if (session.identity.output === "hls") {
-    const more = subtitles && session.kind === "file" ? `${query === "" ? "?" : "&"}subtitles=1` : "";
-    return `${base}/m/${where}.m3u8${query}${more}`;
+    const more = session.kind !== "file"
+      ? null
+      : wants.renditions
+      ? "renditions=1"
+      : wants.subtitles
+      ? "subtitles=1"
+      : null;
+    return `${base}/m/${where}.m3u8${query}${more === null ? "" : `${query === "" ? "?" : "&"}${more}`}`;
   }
   return session.kind === "file" && session.identity.output === "file"
     ? `${base}/f/${where}/${nameInUrl(session.file.name)}`

@@ -111,7 +111,7 @@ function startedResponse(
   const isTrial = c.req.raw.method === "HEAD";
   if (session.kind === "live" && startFromS !== undefined && !isTrial) session.startFrom(startFromS * 1000);
   const base = `${c.get("caller").ownUrl}/${prefix}`;
-  const playback = playbackUrl(base, session, startFromS, params.subtitles);
+  const playback = playbackUrl(base, session, startFromS, params);
   if (params.format !== "json") return c.body(null, 302, { location: playback });
   return c.json({ response: startResponse(base, session, playback, params), error: null });
 }

@@ -12,6 +12,7 @@ import {
   tsBodyFrom,
 } from "../playback/output.ts";
 import type { HlsFormat } from "../media/types.ts";
+import { renditionFile } from "../playback/renditions.ts";
 import { SubtitleTexts } from "../playback/subtitles.ts";
 import { type TimeRange, timeRange } from "../playback/time-range.ts";
 import type { LiveSession } from "../playback/live/live-session.ts";
@@ -26,13 +27,17 @@ import { sessionOwner } from "./page.ts";
 import { parseRange } from "./range.ts";
 import { logOf, shownId } from "./request-log.ts";
 import { sessionNamedBy } from "./sent-sessions.ts";
-import { multivariantOf, subtitlePlaylistOf, subtitleSegment } from "./subtitle-routes.ts";
+import { multivariantOf, renditionList } from "./rendition-routes.ts";
+import { subtitlePlaylistOf, subtitleSegment } from "./subtitle-routes.ts";
 
 /** MIME types of the outputs; a file's own type comes from its name. */
 export const OUTPUT_TYPES: Readonly<Record<"ts" | "hls", string>> = {
   ts: "video/mp2t",
   hls: "application/vnd.apple.mpegurl",
 };
+
+/** MIME type of fragmented MP4, whatever is in it. */
+const FRAGMENT_TYPE = "video/mp4";
 
 /** The text for a session that is not known. */
 export const UNKNOWN_SESSION = "unknown playback session id";
@@ -66,6 +71,9 @@ export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       const session = await sessionOf(c, parts, c.req.param("id"));
       if (session === null) return notFound();
       session.touch();
+      const { signal } = c.req.raw;
+      const file = session.kind === "file" ? await renditionFile(session, c.req.param("name") ?? "", signal) : null;
+      if (file !== null) return await ranged(c, session, file, file.isFragmented ? FRAGMENT_TYPE : OUTPUT_TYPES.ts);
       return await subtitleSegment(c, subtitles, session, parts.clock) ?? notFound("no such subtitles");
     });
   }
@@ -203,9 +211,12 @@ async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promi
   }
   // A page of another origin also reads the segments by the secret that it was given.
   if (parts.sentSessions.has(session.id)) query.set("session", session.id);
-  const beside = c.req.query("subtitle") === undefined
-    ? multivariantOf(c, prefix, session)
-    : subtitlePlaylistOf(c, prefix, session) ?? notFound("no such subtitles");
+  const [subtitle, rendition] = [c.req.query("subtitle"), c.req.query("rendition")];
+  const beside = subtitle !== undefined
+    ? subtitlePlaylistOf(c, prefix, session) ?? notFound("no such subtitles")
+    : rendition !== undefined
+    ? await renditionList(c, prefix, session, rendition, startOf(c)) ?? notFound("no such rendition")
+    : await multivariantOf(c, prefix, session);
   if (beside !== null) return beside;
   const suffix = query.size > 0 ? `?${query}` : "";
   const base = `${c.get("caller").ownUrl}/${prefix}/c/${session.identity.infohashHex}`;
@@ -267,5 +278,5 @@ async function segment(c: HttpContext, parts: HttpParts): Promise<Response> {
 
 /** The init segment, or a segment of fragmented MP4. */
 async function fragment(c: HttpContext, session: AnySession, body: OutputBody | null): Promise<Response> {
-  return body === null ? notFound("no such segment") : await ranged(c, session, body, "video/mp4");
+  return body === null ? notFound("no such segment") : await ranged(c, session, body, FRAGMENT_TYPE);
 }

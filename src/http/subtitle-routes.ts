@@ -1,8 +1,9 @@
-/** HLS with subtitles, our addition: a multivariant playlist, a playlist for each of the subtitles, and their WebVTT. */
-import { renderMultivariant, renderSubtitlePlaylist, variantFacts } from "../media/hls/multivariant.ts";
+/** Subtitles in HLS, our addition: those of a session, a playlist for each, and their WebVTT. */
+import { renderSubtitlePlaylist, type SubtitleRendition } from "../media/hls/multivariant.ts";
 import type { PlaybackSession } from "../playback/session.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import { innerTextOf, innerTextsOf } from "../playback/inner-texts.ts";
+import { distinct, FOR_HEARING_IMPAIRED } from "../playback/rendition-names.ts";
 import type { Clock } from "../ports.ts";
 import { subtitlesOf, type SubtitleTexts } from "../playback/subtitles.ts";
 import type { HttpContext } from "./context.ts";
@@ -10,26 +11,16 @@ import type { HttpContext } from "./context.ts";
 const PLAYLIST_FIELDS = { "content-type": "application/vnd.apple.mpegurl", "cache-control": "no-cache" };
 const TEXT_FIELDS = { "content-type": "text/vtt; charset=utf-8", "cache-control": "no-cache" };
 
-/** The multivariant playlist, if the start asked for subtitles and there are some; else null. */
-export function multivariantOf(
-  c: HttpContext,
-  prefix: string,
-  session: AnySession,
-): Response | null {
-  if (c.req.query("subtitles") !== "1" || session.kind !== "file" || session.hls === null) return null;
-  const url = playlistUrl(c, prefix, session);
+/** The subtitles of a session whose playlist is at `url`, forced ones first: some players take the last one of a language. */
+export function subtitleList(session: PlaybackSession, url: string): readonly SubtitleRendition[] {
   const inner = innerTextsOf(session).map((one) => ({ ...one, url: `${url}?subtitle=t${one.number}` }));
-  const beside = subtitlesOf(session).map((one, n) => ({ ...one, url: `${url}?subtitle=${n}` }));
-  const subtitles = distinct([...inner, ...beside]);
-  if (subtitles.length === 0) return null;
-  session.touch();
-  const startFrom = c.req.query("start_from");
-  const text = renderMultivariant(
-    startFrom === undefined ? url : `${url}?start_from=${encodeURIComponent(startFrom)}`,
-    subtitles,
-    variantFacts(session.hls, session.presentation?.outputTracks ?? [], session.presentation?.bytesPerSecond ?? null),
-  );
-  return new Response(text, { headers: PLAYLIST_FIELDS });
+  const beside = subtitlesOf(session).map((one, n) => ({
+    ...one,
+    characteristics: one.isForHearingImpaired ? FOR_HEARING_IMPAIRED : [],
+    url: `${url}?subtitle=${n}`,
+  }));
+  const all = distinct([...inner, ...beside]);
+  return [...all.filter(({ isForced }) => isForced), ...all.filter(({ isForced }) => !isForced)];
 }
 
 /** The playlist of the subtitles that `subtitle` numbers; null when there are none of that number. */
@@ -76,19 +67,4 @@ export async function subtitleSegment(
   if (subtitle === undefined) return null;
   const text = await texts.textOf(session, subtitle, c.req.raw.signal);
   return new Response(text, { headers: TEXT_FIELDS });
-}
-
-/** `renditions` with names that differ: those inside the film may be called as those beside it. */
-function distinct<T extends { readonly name: string }>(renditions: readonly T[]): T[] {
-  const names = new Set<string>();
-  return renditions.map((one) => {
-    let { name } = one;
-    for (let n = 2; names.has(name); n++) name = `${one.name} ${n}`;
-    names.add(name);
-    return { ...one, name };
-  });
-}
-
-function playlistUrl(c: HttpContext, prefix: string, session: PlaybackSession): string {
-  return `${c.get("caller").ownUrl}/${prefix}/m/${session.identity.infohashHex}/${session.id}.m3u8`;
 }

@@ -143,6 +143,21 @@ export function languageOf(words: string): { readonly tag: string; readonly name
   return null;
 }
 
+/**
+ * `tag` as BCP 47 wants it, with the shortest code of its language, and its English name (the tag, where it has none). Null
+ * where it is not well formed.
+ */
+export function tagOf(tag: string): { readonly tag: string; readonly name: string } | null {
+  if (!/^[a-z]{2,3}(?:[-_][a-z0-9]{2,8}){0,3}$/i.test(tag)) return null;
+  const [primary = "", ...rest] = tag.split(/[-_]/);
+  const short = [tagOfCode(primary.toLowerCase()) ?? primary.toLowerCase(), ...rest].join("-");
+  try {
+    return { tag: short, name: new Intl.DisplayNames(["en"], { type: "language" }).of(short) ?? short };
+  } catch {
+    return null;
+  }
+}
+
 /** The tag of two letters for an ISO 639-2 code of three; null when it is none that films come in. */
 function tagOfCode(code: string): string | null {
   const three = BIBLIOGRAPHIC[code] ?? code;

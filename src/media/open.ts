@@ -15,7 +15,7 @@ import { requireProportion } from "./plausible.ts";
 import type { FaultLedger } from "./faults.ts";
 import type { MediaIndex, OpenOptions } from "./timeline.ts";
 import { transcodeIndex } from "./transcode/transcode-index.ts";
-import type { HlsPlan, Presentation, TsLayout } from "./types.ts";
+import type { HlsPlan, Presentation, Rendition, Renditions, TsLayout } from "./types.ts";
 
 /**
  * Reads the index of `source`, and none of the media beyond it. Returns what can be played. The cost is bounded, and
@@ -30,7 +30,8 @@ export async function openMedia(source: ByteSource, options: OpenOptions): Promi
 /** As it is kept, long after the swarm was left. A function of its own: closures made in `openMedia` would keep the source. */
 function lasting(presentation: Presentation): Presentation {
   let plan: HlsPlan | null = null;
-  const { faults } = presentation;
+  let renditions: Renditions | null = null;
+  const { faults, planRenditions } = presentation;
   return {
     ...presentation,
     ts: considerate(presentation.ts, faults),
@@ -39,6 +40,15 @@ function lasting(presentation: Presentation): Presentation {
     planHls: async (from, signal) => {
       const hls = await working(from, signal, (work) => presentation.planHls(work, signal));
       return plan ??= considerateHls(hls, faults);
+    },
+    ...planRenditions === undefined ? {} : {
+      planRenditions: async (from: ByteSource, signal: AbortSignal) => {
+        const { video, sounds } = renditions ?? await planRenditions(from, signal);
+        const shared = (one: Rendition) => {
+          return { ...one, plan: considerateHls(one.plan, faults, one.track.kind === "video" ? 1 : 0) };
+        };
+        return renditions ??= { video: shared(video), sounds: sounds.map(shared) };
+      },
     },
   };
 }
@@ -65,13 +75,13 @@ function considerate(ts: TsLayout, faults: FaultLedger): TsLayout {
   };
 }
 
-/** As `considerate`. A segment of unknown length has something in it. */
-function considerateHls(hls: HlsPlan, faults: FaultLedger): HlsPlan {
+/** As `considerate`. A segment of unknown length has something in it, unless it is sound alone: that may end early. */
+function considerateHls(hls: HlsPlan, faults: FaultLedger, leastBytes = 1): HlsPlan {
   return {
     ...hls,
     readSegment: (n, media, ...rest) => {
       const chunks = hls.readSegment(n, new ConsiderateSource(media), ...rest);
-      return counted(chunks, hls.segmentBytes(n) ?? 1, () => faults.short(`segment ${n}`));
+      return counted(chunks, hls.segmentBytes(n) ?? leastBytes, () => faults.short(`segment ${n}`));
     },
   };
 }

@@ -1,26 +1,27 @@
 /** Turns an index into a `Presentation`: tracks chosen, TS layout and HLS plan over the same slots. */
-import { MillraceError } from "../errors.ts";
-import { DEFAULT_SEGMENT_TARGET_MS, firstTarget90k, planCuts, segmentDurations, targetDurationS } from "./hls/plan.ts";
-import { PACKET_BYTES } from "../bytes/ts/packet.ts";
+import { DEFAULT_SEGMENT_TARGET_MS } from "./hls/plan.ts";
 import { buildProgram, type Program } from "./mux/ts/program.ts";
 import { START_OFFSET_90K } from "./mux/ts/timing.ts";
-import { StreamedMuxer } from "./mux/ts/streamed.ts";
 import { pictureNotes } from "./picture-notes.ts";
 import { carrierOf, FMP4, hasData, requirePictures } from "./carrier.ts";
-import { layOutFragments } from "./cmaf/layout.ts";
+import { fragmentOffset90k, layOutFragments } from "./cmaf/layout.ts";
+import { planOfLayout } from "./layout-plan.ts";
+import { renditionsOf } from "./renditions.ts";
+import { layOutRuns } from "./streamed-layout.ts";
+import { runsOfIndex } from "./transcode/tabled-runs.ts";
 import { segmentTexts } from "./subtitles/segment-texts.ts";
 import { selectTracks } from "./select.ts";
 import type { IndexWork } from "./index/work.ts";
 import { type Layout, layOutTables } from "./tabled-layout.ts";
 import { layoutFrom, layoutOfSegments, segmentAt } from "./late-start.ts";
 import { longestS, requirePlausible } from "./plausible.ts";
-import { type MediaIndex, type StreamedTimeline, timelineBytes } from "./timeline.ts";
-import type { FragmentedForm, HlsPlan, IndexedPresentation, PresentationOptions, TsLayout } from "./types.ts";
+import { type MediaIndex, timelineBytes } from "./timeline.ts";
+import type { HlsPlan, IndexedPresentation, PresentationOptions, TsLayout } from "./types.ts";
 
 /** Part of the fingerprint: raise it whenever the bytes of a layout change. */
 const MUXER_VERSION = 10;
 /** The same for fragmented MP4. */
-const FRAGMENT_VERSION = 1;
+const FRAGMENT_VERSION = 2;
 
 /**
  * Builds the presentation of `index`, as part of the `work` of reading it. Rejects with `unsupported_media` or
@@ -46,7 +47,12 @@ export async function presentIndex(
   );
   const outputTracks = selection.indexes.map((track) => tracks[track]!);
   const target90k = (options.segmentTargetMs ?? DEFAULT_SEGMENT_TARGET_MS) * 90;
-  const fragments = carrier === FMP4 ? await layOutFragments(index, selection.indexes, target90k, work) : null;
+  // The same for all choices of sound, so that texts and other sounds are on the clock of the segments.
+  const offset90k = carrier === FMP4 ? fragmentOffset90k(tracks, selection.sounds) : START_OFFSET_90K;
+  const isVideo = outputTracks.some(({ kind }) => kind === "video");
+  const fragments = carrier === FMP4
+    ? layOutFragments(tracks, await runsOfIndex(index, work), selection.indexes, { target90k, offset90k, isVideo })
+    : null;
   const layout = fragments ?? await layOutTs(index, buildProgram(tracks, selection.indexes), target90k, work);
   requirePlausible((layout.end90k - (layout.starts90k[0] ?? 0)) / 90_000, index.sourceBytes);
   const told = index.durationMs;
@@ -66,9 +72,9 @@ export async function presentIndex(
     target90k,
   ]
     .join("-");
-  const offset90k = fragments?.offset90k ?? START_OFFSET_90K;
+  const zero90k = offset90k + (index.zero90k ?? 0);
   const hls: HlsPlan = {
-    ...hlsPlan(layout, offset90k + (index.zero90k ?? 0), fragments?.form),
+    ...planOfLayout(layout, zero90k, fragments?.form),
     ...segmentTexts(index, layout, offset90k),
   };
   const ts: TsLayout = { sizeBytes: layout.sizeBytes, fingerprint, read: (...range) => layout.read(...range) };
@@ -89,37 +95,11 @@ export async function presentIndex(
     ts,
     hls,
     planHls: () => Promise.resolve(hls),
+    ...renditionsOf(index, selection, carrier, { target90k, offset90k, isVideo }),
     tsFrom(ms) {
       const first = segmentAt(hls, ms);
       const from = layout.segmentStarts?.[first];
       return Promise.resolve(from === undefined ? layoutOfSegments(ts, hls, first) : layoutFrom(ts, from));
-    },
-  };
-}
-
-function hlsPlan(layout: Layout, zeroPts90k: number, fragmented?: FragmentedForm): HlsPlan {
-  const { starts90k, segmentStarts } = layout;
-  const durationsMs = segmentDurations(starts90k, layout.end90k).map((ticks) => ticks / 90);
-  const segments = starts90k.map((start, index) => ({
-    index,
-    startMs: (start - starts90k[0]!) / 90,
-    durationMs: durationsMs[index]!,
-  }));
-  const check = (n: number) => {
-    if (!Number.isInteger(n) || n < 0 || n >= segments.length) throw new MillraceError("not_found", `no segment ${n}`);
-  };
-  return {
-    segments,
-    targetDurationS: targetDurationS(durationsMs),
-    zeroPts90k,
-    ...(fragmented === undefined ? {} : { fragmented }),
-    readSegment(n, ...from) {
-      check(n);
-      return layout.readSegment(n, ...from);
-    },
-    segmentBytes(n) {
-      check(n);
-      return segmentStarts === null ? null : segmentStarts[n + 1]! - segmentStarts[n]!;
     },
   };
 }
@@ -130,32 +110,10 @@ async function layOutTs(
   target90k: number,
   work: Pick<IndexWork, "spend">,
 ): Promise<Layout> {
-  return timeline.kind === "tabled"
-    ? await layOutTables(program, timeline, target90k, durationMs, work)
-    : streamedLayout(program, timeline, target90k);
-}
-
-function streamedLayout(program: Program, timeline: StreamedTimeline, target90k: number): Layout {
-  const { runs } = timeline;
-  const muxer = new StreamedMuxer(program, timeline);
-  const last = runs[runs.length - 1];
-  const end90k = last === undefined ? 0 : last.startPts90k + last.durationPts90k;
-  const isVideo = program.streams[program.pcrStream]!.track.kind === "video";
-  const starts90k = runs.map((run) => run.startPts90k);
-  const cuts = planCuts(starts90k, target90k, end90k, firstTarget90k(target90k, isVideo));
-  const runsOf = (n: number): readonly [number, number] => [cuts[n]!, cuts[n + 1] ?? runs.length];
-  const { firstPackets } = muxer;
-  const segmentStarts = firstPackets === null
-    ? null
-    : [...cuts, runs.length].map((run) => firstPackets[run]! * PACKET_BYTES);
-  return {
-    sizeBytes: firstPackets === null ? null : firstPackets[runs.length]! * PACKET_BYTES,
-    starts90k: cuts.map((cut) => starts90k[cut]!),
-    end90k,
-    segmentStarts,
-    runsOf,
-    faults: muxer.faults,
-    read: (...range) => muxer.read(...range),
-    readSegment: (n, ...from) => muxer.readRuns(...runsOf(n), ...from),
-  };
+  return timeline.kind === "tabled" ? await layOutTables(program, timeline, target90k, durationMs, work) : layOutRuns(
+    program,
+    timeline,
+    target90k,
+    program.streams[program.pcrStream]!.track.kind === "video",
+  );
 }

@@ -11,6 +11,8 @@ const MAX_AUDIO_TRACKS = 32;
 export interface Selection {
   /** Indexes into the tracks, in PMT order: video, then audio, the preferred one first. */
   readonly indexes: readonly number[];
+  /** Indexes of all sounds that the carrier carries, the preferred one first; at most 32. */
+  readonly sounds: readonly number[];
   readonly warnings: readonly string[];
 }
 
@@ -52,6 +54,7 @@ export function selectTracks(
   // Stable sorts: file order decides between equals.
   videos.sort((a, b) => Number(tracks[b]!.isDefault) - Number(tracks[a]!.isDefault));
   audios.sort((a, b) => rank(tracks[a]!, preferred) - rank(tracks[b]!, preferred));
+  const sounds = audios.slice(0, MAX_AUDIO_TRACKS);
   for (const index of videos.splice(1)) warnings.push(`video track ${tracks[index]!.id} left out: one is carried`);
   for (const index of audios.splice(carrier === FMP4 ? 1 : MAX_AUDIO_TRACKS)) {
     warnings.push(`audio track ${tracks[index]!.id} left out: ${carrier === FMP4 ? "one is carried" : "too many"}`);
@@ -64,7 +67,7 @@ export function selectTracks(
       ? new MillraceError("unsupported_media", message, { detail: { refused } })
       : new MillraceError("bad_media", "the file has no video or audio that can be read");
   }
-  return { indexes, warnings };
+  return { indexes, sounds, warnings };
 }
 
 function describe(track: Track): string {

@@ -61,10 +61,27 @@ export interface StreamedRun extends Run {
    * run is an estimate: then the whole TS has no size in advance.
    */
   readonly maxPayloadBytes: number | null;
+  /** Bytes that each of `MediaIndex.tracks` has in it, or could have at most; absent: only their sum is known. */
+  readonly trackBytes?: readonly number[];
   /** Nothing of the run before is decoded at `startDts90k` or later, though the end of that run may be an estimate. Default false. */
   readonly startsAnew?: boolean;
   /** For each of `MediaIndex.tracks` a generous bound of its access units in the run (0 for tracks never carried). */
   readonly maxAccessUnits: readonly number[];
+}
+
+/**
+ * Most payload bytes that some tracks have in a run; null: not known in advance. Where only the sum over all tracks is
+ * known, it bounds a picture well, and a single sound far too loosely.
+ */
+export type RunBytes = (run: StreamedRun) => number | null;
+
+/** The bytes of the tracks `indexes` in a run. */
+export function bytesOfTracks(tracks: readonly Track[], indexes: readonly number[]): RunBytes {
+  const hasVideo = indexes.some((i) => tracks[i]!.kind === "video");
+  return ({ trackBytes, maxPayloadBytes }) =>
+    trackBytes === undefined
+      ? hasVideo ? maxPayloadBytes : null
+      : indexes.reduce((sum, i) => sum + (trackBytes[i] ?? 0), 0);
 }
 
 /** Access units known in advance. */

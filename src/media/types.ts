@@ -66,8 +66,11 @@ export interface Track {
   readonly name?: string;
   /** Text that translates only foreign speech and signs. Default false. */
   readonly isForced?: boolean;
-  /** For people who hear badly. Default false. */
+  /** For people who hear badly; of sound that describes the pictures `isForVisuallyImpaired`. Default false. */
   readonly isForHearingImpaired?: boolean;
+  readonly isForVisuallyImpaired?: boolean;
+  /** Somebody comments the film. Default false. */
+  readonly isCommentary?: boolean;
   /** Bits in a sample of PCM, if the container states them. */
   readonly bitDepth?: number | null;
   /** Coded sound that the container counts by samples: the samples and bytes of a packet. */
@@ -214,6 +217,23 @@ export interface HlsPlan {
   segmentBytes(n: number): number | null;
 }
 
+/** One track of a film in segments of its own. */
+export interface Rendition {
+  /** Its place in `Presentation.tracks`. */
+  readonly trackIndex: number;
+  readonly track: Track;
+  /** Its name in `CODECS`; null: it has none. */
+  readonly codecs: string | null;
+  readonly plan: HlsPlan;
+}
+
+/** A film with a choice of sounds: its pictures and each sound in segments of the same numbers and times, on one clock. */
+export interface Renditions {
+  readonly video: Rendition;
+  /** At least two, the preferred one first. */
+  readonly sounds: readonly Rendition[];
+}
+
 /** A file that can be played. Immutable: shared by all sessions on it. */
 export interface Presentation {
   readonly container: "mp4" | "matroska" | "mpegts" | "other";
@@ -239,6 +259,11 @@ export interface Presentation {
    * `ByteSource.read` does.
    */
   planHls(source: ByteSource, signal: AbortSignal): Promise<HlsPlan>;
+  /**
+   * The film with its sounds apart from its pictures; it costs a pass over the index, once. Absent: there is no choice, or
+   * its container gives none. Rejects with `bad_media` if that is too much work.
+   */
+  planRenditions?(source: ByteSource, signal: AbortSignal): Promise<Renditions>;
   /**
    * The MPEG TS from the HLS segment on that contains `ms`, or from the last segment for later times. It begins with
    * tables and a random access point, and keeps the clock of the whole. Rejects as `planHls`.

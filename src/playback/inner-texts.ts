@@ -1,45 +1,28 @@
 /** The texts inside a session's film: which there are, and their WebVTT segment by segment. */
 import { deadline } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
-import { languageOf } from "../media/language.ts";
 import { renderWebVtt } from "../media/subtitles/webvtt.ts";
 import type { Clock } from "../ports.ts";
+import { type RenditionName, renditionName } from "./rendition-names.ts";
 import type { PlaybackSession } from "./session.ts";
 
 /** Deadline for the bytes of a segment, ms: as long as that of a file of subtitles. */
 const READ_TIMEOUT_MS = 60_000;
 
 /** A text track that is offered. */
-export interface InnerText {
+export interface InnerText extends RenditionName {
   /** Its number in `SegmentTexts.tracks`. */
   readonly number: number;
-  /** For people; different from those of the others. */
-  readonly name: string;
-  /** BCP 47; null: unknown. */
-  readonly language: string | null;
   readonly isForced: boolean;
 }
 
-/** The text tracks of `session`, forced ones first: some players take the last one of a language. */
+/** The text tracks of `session`, in the order of the file. */
 export function innerTextsOf({ hls }: Pick<PlaybackSession, "hls">): readonly InnerText[] {
-  const names = new Set<string>();
-  const all = (hls?.texts?.tracks ?? []).map((track, number): InnerText => {
-    const { isForced = false, isForHearingImpaired = false } = track;
-    const language = track.language === null ? null : languageOf(track.language);
-    const notes = [...isForced ? ["forced"] : [], ...isForHearingImpaired ? ["SDH"] : []]
-      .filter((note) => !track.name?.toLowerCase().includes(note.toLowerCase()));
-    const base = [
-      language?.name ?? track.language ?? "Subtitles",
-      ...track.name === undefined ? [] : [track.name],
-      ...notes,
-    ]
-      .join(", ");
-    let name = base;
-    for (let n = 2; names.has(name); n++) name = `${base} ${n}`;
-    names.add(name);
-    return { number, name, language: language?.tag ?? track.language, isForced };
-  });
-  return [...all.filter(({ isForced }) => isForced), ...all.filter(({ isForced }) => !isForced)];
+  return (hls?.texts?.tracks ?? []).map((track, number): InnerText => ({
+    ...renditionName(track, "Subtitles"),
+    number,
+    isForced: track.isForced ?? false,
+  }));
 }
 
 /**

@@ -40,15 +40,17 @@ export async function tsBodyFrom(session: AnySession, fromMs: number, signal: Ab
 export function initBody(session: AnySession): OutputBody | null {
   const init = session.kind === "file" ? session.hls?.fragmented?.init : undefined;
   if (session.kind !== "file" || init === undefined) return null;
-  const pieces = (start: number, end: number | null) => [init.slice(start, end ?? init.length)];
-  return {
-    sizeBytes: init.length,
-    fingerprint: `${fingerprintOf(session)}/init`,
-    open: (start, end) => new Blob(pieces(start, end)).stream(),
-  };
+  return bytesBody(init, `${fingerprintOf(session)}/init`);
 }
 
-function fingerprintOf(session: PlaybackSession): string {
+/** A body of bytes that are here. */
+export function bytesBody(bytes: Uint8Array, fingerprint: string): OutputBody {
+  const part = (start: number, end: number | null) => bytes.slice(start, end ?? bytes.length);
+  return { sizeBytes: bytes.length, fingerprint, open: (start, end) => new Blob([part(start, end)]).stream() };
+}
+
+/** What the fingerprints of all parts of a session that is ready begin with. */
+export function fingerprintOf(session: PlaybackSession): string {
   const { identity, file, presentation } = session;
   return `${identity.infohashHex}/${file.index}/${presentation!.ts.fingerprint}`;
 }

@@ -7,7 +7,7 @@ import { lendChunks } from "../bytes/lent-chunks.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import { type AudioTranscoding, sameTranscoding } from "../media/transcode/types.ts";
-import type { HlsPlan, HlsSegment, Presentation, TsLayout } from "../media/types.ts";
+import type { HlsPlan, HlsSegment, Presentation, Renditions, TsLayout } from "../media/types.ts";
 import type { Lease } from "../swarm/leases.ts";
 import type { StallReason, Swarm, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../metainfo/types.ts";
@@ -193,6 +193,13 @@ export class PlaybackSession extends Session {
   async segments(signal: AbortSignal): Promise<readonly HlsSegment[]> {
     const { presentation } = this;
     return presentation === null ? [] : (await this.#look((at) => presentation.planHls(at, signal))).segments;
+  }
+
+  /** The film with its sounds apart; null where it gives no choice. Rejects as `Presentation.planRenditions`. */
+  async renditions(signal: AbortSignal): Promise<Renditions | null> {
+    const { presentation, hls } = this;
+    if (hls === null || presentation?.planRenditions === undefined) return null;
+    return await this.#look((at) => presentation.planRenditions!(at, signal));
   }
 
   /** The result of `look`, which gets a reader of the file that fetches nothing ahead. */

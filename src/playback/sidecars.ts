@@ -16,6 +16,8 @@ export interface Sidecar {
   /** BCP 47; null: its name does not say. */
   readonly language: string | null;
   readonly isForced: boolean;
+  /** For people who hear badly. */
+  readonly isForHearingImpaired: boolean;
 }
 
 /**
@@ -35,12 +37,13 @@ export function sidecarsOf(files: readonly MetainfoFile[], film: MetainfoFile): 
     if (words === null) continue;
     const language = languageOf(words);
     const isForced = /\bforced\b/i.test(words);
-    const notes = [...isForced ? ["forced"] : [], ...(/\b(?:sdh|cc)\b/i.test(words) ? ["SDH"] : [])];
+    const isForHearingImpaired = /\b(?:sdh|cc)\b/i.test(words);
+    const notes = [...isForced ? ["forced"] : [], ...isForHearingImpaired ? ["SDH"] : []];
     const base = [language?.name ?? (words.trim() || stemOf(file.name)), ...notes].join(", ");
     let name = base;
     for (let n = 2; names.has(name); n++) name = `${base} ${n}`;
     names.add(name);
-    found.push({ file, name, language: language?.tag ?? null, isForced });
+    found.push({ file, name, language: language?.tag ?? null, isForced, isForHearingImpaired });
   }
   return found;
 }

@@ -35,6 +35,7 @@ const sidecar = (index: number, sizeBytes = 1000): Sidecar => ({
   name: String(index),
   language: null,
   isForced: false,
+  isForHearingImpaired: false,
 });
 const srt = (text: string) => `1\n00:00:01,000 --> 00:00:02,000\n${text}\n`;
 

@@ -160,12 +160,14 @@ function streamPaths(): Json {
     ),
     "/engine/m/{infohash}/{session}.m3u8": stream(
       "read_playlist",
-      "A session's HLS playlist, or with subtitles the multivariant one.",
+      "A session's HLS playlist, or with renditions or subtitles the multivariant one.",
       [
         INFOHASH,
         SESSION,
         inQuery("start_from", { type: "string", description: "As at the start" }),
+        flag("renditions"),
         flag("subtitles"),
+        inQuery("rendition", { type: "string", description: "v, the pictures, or a sound: its playlist" }),
         inQuery("subtitle", { type: "integer", description: "Number of subtitles: their playlist" }),
       ],
       HLS,
@@ -175,6 +177,18 @@ function streamPaths(): Json {
       SESSION,
       inPath("subtitle", "Number of the subtitles", { type: "integer" }),
     ], "text/vtt"),
+    "/engine/s/{infohash}/{session}/{rendition}-{segment}": stream(
+      "read_rendition",
+      "A segment of the pictures or of a sound of a session.",
+      [
+        INFOHASH,
+        SESSION,
+        inPath("rendition", "v, the pictures, or a sound as the multivariant playlist names it"),
+        inPath("segment", "Its file, as the playlist of the rendition names it"),
+      ],
+      TS,
+      true,
+    ),
     "/engine/c/{infohash}/{segment}.ts": stream("read_segment", "A segment of an HLS playlist.", [
       INFOHASH,
       inPath("segment", "Number of the segment", { type: "integer" }),

@@ -157,7 +157,11 @@ export class FragmentSlot {
   finish(): void {
     this.#emit(true);
     const { sizeBytes } = this.#options;
-    if (sizeBytes === null) return;
+    if (sizeBytes === null) {
+      // Some players take an empty segment for one that was lost.
+      if (this.#usedBytes === 0) writeFree(this.#sink, FREE_BYTES);
+      return;
+    }
     writeFree(this.#sink, sizeBytes - this.#usedBytes);
     this.#usedBytes += FREE_BYTES;
   }

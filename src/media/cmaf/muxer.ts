@@ -5,7 +5,7 @@ import { isTurnDue, turnWhenDue } from "../../bytes/turn.ts";
 import { END_SLACK_90K, FaultLedger } from "../faults.ts";
 import { PacketSink } from "../mux/ts/chunks.ts";
 import { ReadAhead } from "../source/read-ahead.ts";
-import type { StreamedTimeline } from "../timeline.ts";
+import type { RunBytes, StreamedTimeline } from "../timeline.ts";
 import { fragmentBytes, FREE_BYTES, unitBytes } from "./fragment.ts";
 import { FragmentSlot, mostFragments, timedFragments } from "./fragment-slot.ts";
 import type { CmafStream } from "./init-segment.ts";
@@ -19,28 +19,31 @@ export class CmafMuxer {
   readonly #timeline: StreamedTimeline;
   readonly #wanted: ReadonlySet<number>;
   /** Added to all times, so that none is negative, 90 kHz. */
-  readonly offset90k: number;
+  readonly #offset90k: number;
   /** First byte of each run's slot, with the end as the last entry; null when sizes are not known in advance. */
   readonly firstBytes: Float64Array | null;
   /** Faults in the runs read so far. */
   readonly faults: FaultLedger;
 
-  constructor(streams: readonly CmafStream[], timeline: StreamedTimeline) {
+  /** `offset90k`: at least what any stream is presented early. `bytesOf`: the bytes of the streams in a run. */
+  constructor(streams: readonly CmafStream[], timeline: StreamedTimeline, offset90k: number, bytesOf: RunBytes) {
     this.#streams = streams;
     this.#timeline = timeline;
     this.faults = timeline.faults ?? new FaultLedger();
     this.#wanted = new Set(streams.map(({ trackIndex }) => trackIndex));
-    this.offset90k = Math.max(...streams.map(({ early90k }) => early90k));
-    this.firstBytes = this.#layOut();
+    this.#offset90k = offset90k;
+    this.firstBytes = this.#layOut(bytesOf);
   }
 
-  #layOut(): Float64Array | null {
+  #layOut(bytesOf: RunBytes): Float64Array | null {
     const { runs } = this.#timeline;
     const firstBytes = new Float64Array(runs.length + 1);
-    for (const [i, { maxPayloadBytes, maxAccessUnits, durationPts90k }] of runs.entries()) {
-      if (maxPayloadBytes === null) return null;
+    for (const [i, run] of runs.entries()) {
+      const { maxAccessUnits, durationPts90k } = run;
+      const payloadBytes = bytesOf(run);
+      if (payloadBytes === null) return null;
       // No access unit is empty, whatever the index says of their number.
-      let left = maxPayloadBytes;
+      let left = payloadBytes;
       let units = 0;
       let described = 0;
       for (const stream of this.#streams) {
@@ -49,8 +52,8 @@ export class CmafMuxer {
         units += count;
         described += count * unitBytes(stream);
       }
-      const fragments = mostFragments(maxPayloadBytes, units, timedFragments(durationPts90k));
-      const sizeBytes = maxPayloadBytes + described + fragments * fragmentBytes(this.#streams.length) + FREE_BYTES;
+      const fragments = mostFragments(payloadBytes, units, timedFragments(durationPts90k));
+      const sizeBytes = payloadBytes + described + fragments * fragmentBytes(this.#streams.length) + FREE_BYTES;
       firstBytes[i + 1] = firstBytes[i]! + sizeBytes;
     }
     return firstBytes;
@@ -109,7 +112,7 @@ export class CmafMuxer {
           timedFragments: timedFragments(this.#timeline.runs[run]!.durationPts90k),
           endDts90k: this.#endDts90k(run),
           fileEnd90k: this.#fileEnd90k(),
-          offset90k: this.offset90k,
+          offset90k: this.#offset90k,
         },
         sink,
         lender,

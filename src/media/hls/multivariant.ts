@@ -1,17 +1,36 @@
 /** Multivariant playlists and those of subtitles (RFC 8216, sections 4.3.4 and 3.5). */
 
-import type { HlsPlan, Track } from "../types.ts";
+import type { HlsPlan, Rendition, Track } from "../types.ts";
 
-/** Subtitles that players offer. */
-export interface SubtitleRendition {
-  /** Different from the names of all others. */
+/** What players show of a rendition, and choose it by. */
+interface Listed {
+  /** Different from the names of all others of its kind. */
   readonly name: string;
   /** BCP 47; null: unknown. */
   readonly language: string | null;
+  /** Values of `CHARACTERISTICS`. */
+  readonly characteristics: readonly string[];
+}
+
+/** Subtitles that players offer. */
+export interface SubtitleRendition extends Listed {
   /** Translates only foreign text and speech of the film ("forced"). */
   readonly isForced: boolean;
   /** Of its playlist; holds no line break. */
   readonly url: string;
+}
+
+/** A sound that players offer. */
+export interface SoundRendition extends Listed {
+  readonly channels: number | null;
+  /** The group of its codec: one for each variant. */
+  readonly group: string;
+  /** The one that is heard unless the viewer chooses another; one of each group. */
+  readonly isDefault: boolean;
+  /** Players may choose it by the viewer's language. */
+  readonly isAutomatic: boolean;
+  /** Of its playlist; null: it is in the segments of the pictures. */
+  readonly url: string | null;
 }
 
 /** Bit rate that players assume for a film of unknown bit rate, bits per second. */
@@ -21,7 +40,7 @@ const OVERHEAD = 1.3;
 /** Shorter segments say nothing of the bit rate: a film may end with a picture. */
 const LEAST_MEASURED_MS = 500;
 
-/** What a multivariant playlist says of its variant. */
+/** What a multivariant playlist says of a variant. */
 export interface VariantFacts {
   /** Bits per second of the segment with the most, and of all of them. */
   readonly bandwidth: number;
@@ -30,6 +49,8 @@ export interface VariantFacts {
   readonly codecs: readonly string[];
   readonly width: number | null;
   readonly height: number | null;
+  /** Group of its sound. Absent: none is named. */
+  readonly sound?: string;
 }
 
 /** The facts of a film with this plan; `bytesPerSecond` is that of the source, null: not known. */
@@ -38,57 +59,110 @@ export function variantFacts(
   tracks: readonly Pick<Track, "kind" | "width" | "height">[],
   bytesPerSecond: number | null,
 ): VariantFacts {
-  const bandwidth = bytesPerSecond === null ? UNKNOWN_BANDWIDTH : Math.max(1, Math.ceil(bytesPerSecond * 8 * OVERHEAD));
   if (plan.fragmented === undefined) {
-    return { bandwidth, averageBandwidth: null, codecs: [], width: null, height: null };
+    return { ...rateOfSource(bytesPerSecond), codecs: [], width: null, height: null };
   }
   const { width = null, height = null } = tracks.find(({ kind }) => kind === "video") ?? {};
-  const facts = { codecs: plan.fragmented.codecs, width, height };
-  const sizes = plan.segments.map(({ index }) => plan.segmentBytes(index));
-  const durationMs = plan.segments.reduce((sum, segment) => sum + segment.durationMs, 0);
-  if (sizes.includes(null) || durationMs <= 0) return { ...facts, bandwidth, averageBandwidth: null };
-  const averageBandwidth = Math.ceil(sizes.reduce<number>((sum, size) => sum + size!, 0) * 8000 / durationMs);
-  const rates = plan.segments.map((segment, n) =>
-    segment.durationMs < LEAST_MEASURED_MS ? 0 : Math.ceil(sizes[n]! * 8000 / segment.durationMs)
-  );
-  return {
-    ...facts,
-    bandwidth: rates.reduce((most, rate) => Math.max(most, rate), averageBandwidth),
-    averageBandwidth,
-  };
+  const rate = ratesOf(plan, () => 0) ?? rateOfSource(bytesPerSecond);
+  return { ...rate, codecs: plan.fragmented.codecs, width, height };
 }
 
-/** A playlist of one variant, `videoUrl`, with subtitles that are off until the viewer wants them. */
-export function renderMultivariant(
-  videoUrl: string,
-  subtitles: readonly SubtitleRendition[],
-  { bandwidth, averageBandwidth, codecs, width, height }: VariantFacts,
-): string {
-  const renditions = subtitles.map(({ name, language, isForced, url }) =>
-    [
-      "#EXT-X-MEDIA:TYPE=SUBTITLES",
-      'GROUP-ID="subtitles"',
-      `NAME="${quotable(name)}"`,
-      ...language === null ? [] : [`LANGUAGE="${quotable(language)}"`],
-      "DEFAULT=NO,AUTOSELECT=NO",
-      `FORCED=${isForced ? "YES" : "NO"}`,
-      `URI="${url}"`,
-    ].join(",")
+/** The facts of `video` with `sounds`, which are those of one group. */
+export function groupFacts(
+  video: Rendition,
+  sounds: readonly Rendition[],
+  group: string,
+  bytesPerSecond: number | null,
+): VariantFacts {
+  // Where the size of a sound is not known, the room of the pictures bounds both: it is that of all their source.
+  const soundBytes = (n: number) => Math.max(...sounds.map(({ plan }) => plan.segmentBytes(n) ?? 0));
+  const rate = ratesOf(video.plan, soundBytes) ?? rateOfSource(bytesPerSecond);
+  const { codecs: picture, track: { width, height } } = video;
+  const [sound] = sounds;
+  const isNamed = picture !== null && sound!.codecs !== null;
+  return { ...rate, codecs: isNamed ? [picture, sound!.codecs!] : [], width, height, sound: group };
+}
+
+type Rates = Pick<VariantFacts, "bandwidth" | "averageBandwidth">;
+
+function rateOfSource(bytesPerSecond: number | null): Rates {
+  const bandwidth = bytesPerSecond === null ? UNKNOWN_BANDWIDTH : Math.max(1, Math.ceil(bytesPerSecond * 8 * OVERHEAD));
+  return { bandwidth, averageBandwidth: null };
+}
+
+/** The bit rates of `plan`, each segment with `moreBytes` beside it; null where its sizes are not known. */
+function ratesOf({ segments, segmentBytes }: HlsPlan, moreBytes: (n: number) => number): Rates | null {
+  const sizes = segments.map(({ index }) => segmentBytes(index));
+  const durationMs = segments.reduce((sum, segment) => sum + segment.durationMs, 0);
+  if (sizes.includes(null) || durationMs <= 0) return null;
+  const whole = sizes.map((size, n) => size! + moreBytes(n));
+  const averageBandwidth = Math.ceil(whole.reduce((sum, size) => sum + size, 0) * 8000 / durationMs);
+  const rates = segments.map((segment, n) =>
+    segment.durationMs < LEAST_MEASURED_MS ? 0 : Math.ceil(whole[n]! * 8000 / segment.durationMs)
   );
+  return { bandwidth: rates.reduce((most, rate) => Math.max(most, rate), averageBandwidth), averageBandwidth };
+}
+
+/** What a multivariant playlist lists. */
+export interface Multivariant {
+  readonly videoUrl: string;
+  readonly sounds: readonly SoundRendition[];
+  /** Off until the viewer wants them. */
+  readonly subtitles: readonly SubtitleRendition[];
+  /** One for each group of sounds, the default one first. */
+  readonly variants: readonly VariantFacts[];
+}
+
+/** The playlist as text. */
+export function renderMultivariant({ videoUrl, sounds, subtitles, variants }: Multivariant): string {
   return [
     "#EXTM3U",
     "#EXT-X-VERSION:4",
-    ...renditions,
-    [
-      `#EXT-X-STREAM-INF:BANDWIDTH=${bandwidth}`,
-      ...averageBandwidth === null ? [] : [`AVERAGE-BANDWIDTH=${averageBandwidth}`],
-      ...codecs.length === 0 ? [] : [`CODECS="${codecs.join(",")}"`],
-      ...width && height ? [`RESOLUTION=${width}x${height}`] : [],
-      ...subtitles.length > 0 ? ['SUBTITLES="subtitles"'] : [],
-    ].join(","),
-    videoUrl,
+    ...sounds.map((sound) =>
+      mediaLine("AUDIO", sound.group, sound, [
+        `DEFAULT=${yesNo(sound.isDefault)},AUTOSELECT=${yesNo(sound.isAutomatic || sound.isDefault)}`,
+        ...sound.channels === null ? [] : [`CHANNELS="${sound.channels}"`],
+        ...sound.url === null ? [] : [`URI="${sound.url}"`],
+      ])
+    ),
+    ...subtitles.map((one) =>
+      mediaLine("SUBTITLES", "subtitles", one, [
+        "DEFAULT=NO,AUTOSELECT=NO",
+        `FORCED=${yesNo(one.isForced)}`,
+        `URI="${one.url}"`,
+      ])
+    ),
+    ...variants.flatMap(({ bandwidth, averageBandwidth, codecs, width, height, sound }) => [
+      [
+        `#EXT-X-STREAM-INF:BANDWIDTH=${bandwidth}`,
+        ...averageBandwidth === null ? [] : [`AVERAGE-BANDWIDTH=${averageBandwidth}`],
+        ...codecs.length === 0 ? [] : [`CODECS="${codecs.join(",")}"`],
+        ...width && height ? [`RESOLUTION=${width}x${height}`] : [],
+        ...sound === undefined ? [] : [`AUDIO="${quotable(sound)}"`],
+        ...subtitles.length > 0 ? ['SUBTITLES="subtitles"'] : [],
+      ].join(","),
+      videoUrl,
+    ]),
     "",
   ].join("\n");
+}
+
+const yesNo = (value: boolean) => value ? "YES" : "NO";
+
+function mediaLine(
+  type: string,
+  group: string,
+  { name, language, characteristics }: Listed,
+  rest: readonly string[],
+): string {
+  return [
+    `#EXT-X-MEDIA:TYPE=${type}`,
+    `GROUP-ID="${quotable(group)}"`,
+    `NAME="${quotable(name)}"`,
+    ...language === null ? [] : [`LANGUAGE="${quotable(language)}"`],
+    ...characteristics.length === 0 ? [] : [`CHARACTERISTICS="${characteristics.join(",")}"`],
+    ...rest,
+  ].join(",");
 }
 
 /** The playlist of subtitles of which segment n lasts `durationsMs[n]` and is at `segmentUrl(n)`. */

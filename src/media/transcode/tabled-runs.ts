@@ -3,7 +3,7 @@ import { MAX_SEGMENTS } from "../hls/plan.ts";
 import type { IndexWork } from "../index/work.ts";
 import { sampleAt, splitCrowded } from "../mux/ts/slots.ts";
 import { type Extent, readExtents } from "../source/extents.ts";
-import type { RunSample, SampleTable, StreamedRun, StreamedTimeline, TabledTimeline } from "../timeline.ts";
+import type { MediaIndex, RunSample, SampleTable, StreamedRun, StreamedTimeline, TabledTimeline } from "../timeline.ts";
 import type { Track } from "../types.ts";
 
 /** Shortest run, 90 kHz. */
@@ -15,6 +15,12 @@ const STRIDE = 4096;
 interface Stretch {
   readonly from: Uint32Array;
   readonly to: Uint32Array;
+}
+
+/** The runs of `index`, whichever timeline it has. */
+export async function runsOfIndex(index: MediaIndex, work: Pick<IndexWork, "spend">): Promise<StreamedTimeline> {
+  const { timeline, tracks, sourceBytes } = index;
+  return timeline.kind === "streamed" ? timeline : await runsOfTables(tracks, timeline, sourceBytes, work);
 }
 
 /** A streamed timeline with the access units of `timeline`. Runs begin at keyframes of the video or, without video, of any track. */
@@ -45,7 +51,8 @@ export async function runsOfTables(
       durationPts90k: Math.max(0, (next?.pts90k ?? end90k) - startPts90k),
       sourceStart: 0,
       sourceEnd: sourceBytes,
-      maxPayloadBytes: bytes,
+      maxPayloadBytes: bytes.reduce((sum, one) => sum + one, 0),
+      trackBytes: bytes,
       maxAccessUnits: Array.from(to, (end, i) => end - from[i]!),
     });
     stretches.push({ from, to });
@@ -130,11 +137,11 @@ function samplesBefore(table: SampleTable, from: number, dts90k: number | undefi
 }
 
 function measure(tables: readonly (SampleTable | null)[], from: Uint32Array, to: Uint32Array) {
-  let bytes = 0;
+  const bytes: number[] = tables.map(() => 0);
   let end90k = 0;
   for (const [t, table] of tables.entries()) {
     if (table === null) continue;
-    for (let i = from[t]!; i < to[t]!; i++) bytes += table.sizes.at(i);
+    for (let i = from[t]!; i < to[t]!; i++) bytes[t]! += table.sizes.at(i);
     const last = to[t]! - 1;
     if (last < from[t]!) continue;
     const lastDuration = last > 0 ? table.dts90k.at(last) - table.dts90k.at(last - 1) : 0;

@@ -100,14 +100,15 @@ function withSound(
 ): StreamedTimeline {
   const runs = timeline.runs.map((run): StreamedRun => {
     const frames = maxFrames(run, target);
-    const made = [...makers.keys()].reduce(
-      (sum, track) => sum + foreseenBytes(frames, target, madeChannels(index.tracks[track]!)),
-      0,
-    );
+    const bytesOf = (track: number) => foreseenBytes(frames, target, madeChannels(index.tracks[track]!));
+    const made = [...makers.keys()].reduce((sum, track) => sum + bytesOf(track), 0);
     return {
       ...run,
       startDts90k: isSoundOnly ? Math.max(0, run.startDts90k - AUDIO_LEAD_90K) : run.startDts90k,
       maxPayloadBytes: run.maxPayloadBytes === null ? null : run.maxPayloadBytes + made,
+      ...run.trackBytes === undefined
+        ? {}
+        : { trackBytes: run.trackBytes.map((bytes, track) => makers.has(track) ? bytesOf(track) : bytes) },
       maxAccessUnits: run.maxAccessUnits.map((units, track) => makers.has(track) ? frames : units),
     };
   });

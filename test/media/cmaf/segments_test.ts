@@ -142,7 +142,7 @@ test("playlists of fragmented MP4 name the init segment, the codecs, the size an
   assert(facts.bandwidth >= facts.averageBandwidth!);
   const { width, height } = outputTracks[0]!;
   assert(
-    renderMultivariant("film.m3u8", [], facts).includes(
+    renderMultivariant({ videoUrl: "film.m3u8", sounds: [], subtitles: [], variants: [facts] }).includes(
       `AVERAGE-BANDWIDTH=${facts.averageBandwidth},CODECS="${facts.codecs.join(",")}",RESOLUTION=${width}x${height}\n`,
     ),
   );

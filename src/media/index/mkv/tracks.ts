@@ -138,6 +138,8 @@ export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTra
       ...(name === "" ? {} : { name }),
       ...(kind === "subtitle" && number(ID.FLAG_FORCED, 0) !== 0 ? { isForced: true } : {}),
       ...(number(ID.FLAG_HEARING_IMPAIRED, 0) !== 0 ? { isForHearingImpaired: true } : {}),
+      ...(number(ID.FLAG_VISUAL_IMPAIRED, 0) !== 0 ? { isForVisuallyImpaired: true } : {}),
+      ...(number(ID.FLAG_COMMENTARY, 0) !== 0 ? { isCommentary: true } : {}),
       ...(numbers.rotation === 0 ? {} : { rotationDegrees: numbers.rotation }),
       ...(dolbyVision === null ? {} : { dolbyVision }),
     },

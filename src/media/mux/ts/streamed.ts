@@ -4,7 +4,7 @@ import { type ByteSource, lenderFor } from "../../../bytes/source.ts";
 import { isTurnDue, turnWhenDue } from "../../../bytes/turn.ts";
 import { END_SLACK_90K, FaultLedger } from "../../faults.ts";
 import { ReadAhead } from "../../source/read-ahead.ts";
-import type { StreamedTimeline } from "../../timeline.ts";
+import type { RunBytes, StreamedTimeline } from "../../timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { PacketSink } from "./chunks.ts";
 import type { Program } from "./program.ts";
@@ -20,16 +20,19 @@ export class StreamedMuxer {
   readonly #program: Program;
   readonly #timeline: StreamedTimeline;
   readonly #wanted: ReadonlySet<number>;
+  readonly #bytesOf: RunBytes;
   /** First packet of each run's slot, with the end as the last entry; null when sizes are not known in advance. */
   readonly firstPackets: Float64Array | null;
   /** Faults in the slots read so far. */
   readonly faults: FaultLedger;
 
-  constructor(program: Program, timeline: StreamedTimeline) {
+  /** `bytesOf`: the bytes of the program's tracks in a run. */
+  constructor(program: Program, timeline: StreamedTimeline, bytesOf: RunBytes = (run) => run.maxPayloadBytes) {
     this.#program = program;
     this.#timeline = timeline;
     this.faults = timeline.faults ?? new FaultLedger();
     this.#wanted = new Set(program.streams.map((stream) => stream.trackIndex));
+    this.#bytesOf = bytesOf;
     this.firstPackets = this.#layOut();
   }
 
@@ -37,18 +40,19 @@ export class StreamedMuxer {
     const { runs } = this.#timeline;
     const firstPackets = new Float64Array(runs.length + 1);
     for (const [i, run] of runs.entries()) {
-      if (run.maxPayloadBytes === null) return null;
-      const packets = slotPackets(this.#program, this.#duration90k(i), run.maxPayloadBytes, this.#foreseen(i));
+      const bytes = this.#bytesOf(run);
+      if (bytes === null) return null;
+      const packets = slotPackets(this.#program, this.#duration90k(i), bytes, this.#foreseen(i, bytes));
       firstPackets[i + 1] = firstPackets[i]! + packets;
     }
     return firstPackets;
   }
 
   /** What the slot of a run of known size has room for, by stream. */
-  #foreseen(run: number) {
-    const { maxAccessUnits, maxPayloadBytes } = this.#timeline.runs[run]!;
+  #foreseen(run: number, bytes: number) {
+    const { maxAccessUnits } = this.#timeline.runs[run]!;
     const units = this.#program.streams.map((stream) => maxAccessUnits[stream.trackIndex] ?? 0);
-    return foreseenPes(this.#program, this.#duration90k(run), maxPayloadBytes!, units);
+    return foreseenPes(this.#program, this.#duration90k(run), bytes, units);
   }
 
   #duration90k(run: number): number {
@@ -155,7 +159,7 @@ export class StreamedMuxer {
           endDts90k: this.#isEndKnown(i) ? this.#endDts90k(i) : null,
           fileEnd90k,
           packets,
-          clockPes: packets === null ? null : this.#foreseen(i)[this.#program.pcrStream]!.pes,
+          clockPes: packets === null ? null : this.#foreseen(i, this.#bytesOf(run)!)[this.#program.pcrStream]!.pes,
           isFirst: i === 0,
           followsClock: i > 0 && this.#isEndKnown(i - 1),
         },

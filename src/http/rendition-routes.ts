@@ -1,0 +1,61 @@
+/** HLS with a choice of sounds and subtitles, our addition: the multivariant playlist, and those of pictures and sounds. */
+import { renderMultivariant, variantFacts } from "../media/hls/multivariant.ts";
+import { listRenditions, renditionPlaylist, soundInside } from "../playback/renditions.ts";
+import type { PlaybackSession } from "../playback/session.ts";
+import type { AnySession } from "../playback/sessions.ts";
+import type { HttpContext } from "./context.ts";
+import { subtitleList } from "./subtitle-routes.ts";
+
+const PLAYLIST_FIELDS = { "content-type": "application/vnd.apple.mpegurl", "cache-control": "no-cache" };
+
+/** The multivariant playlist, if the start asked for one and there is something to choose; else null. */
+export async function multivariantOf(c: HttpContext, prefix: string, session: AnySession): Promise<Response | null> {
+  const wantsAll = c.req.query("renditions") === "1";
+  if ((!wantsAll && c.req.query("subtitles") !== "1") || session.kind !== "file" || session.hls === null) return null;
+  const url = playlistUrl(c, prefix, session);
+  const subtitles = subtitleList(session, url);
+  const renditions = wantsAll ? await session.renditions(c.req.raw.signal) : null;
+  if (subtitles.length === 0 && !wantsAll) return null;
+  session.touch();
+  const query = new URLSearchParams();
+  const startFrom = c.req.query("start_from");
+  if (startFrom !== undefined) query.set("start_from", startFrom);
+  const tracks = session.presentation?.outputTracks ?? [];
+  const bytesPerSecond = session.presentation?.bytesPerSecond ?? null;
+  const urlOf = (name: string) => `${url}?${new URLSearchParams([["rendition", name], ...query])}`;
+  const inside = wantsAll ? soundInside(tracks) : [];
+  const text = renderMultivariant(
+    renditions === null
+      ? {
+        videoUrl: query.size === 0 ? url : `${url}?${query}`,
+        sounds: inside,
+        subtitles,
+        variants: [{
+          ...variantFacts(session.hls, tracks, bytesPerSecond),
+          ...inside.length === 0 ? {} : { sound: inside[0]!.group },
+        }],
+      }
+      : { ...listRenditions(renditions, bytesPerSecond, urlOf), subtitles },
+  );
+  return new Response(text, { headers: PLAYLIST_FIELDS });
+}
+
+/** The playlist of the rendition of that name; null when there is none. */
+export async function renditionList(
+  c: HttpContext,
+  prefix: string,
+  session: AnySession,
+  name: string,
+  fromMs: number,
+): Promise<Response | null> {
+  if (session.kind !== "file") return null;
+  const base = `${c.get("caller").ownUrl}/${prefix}/s/${session.identity.infohashHex}/${session.id}`;
+  const text = await renditionPlaylist(session, name, (file) => `${base}/${file}`, c.req.raw.signal, fromMs);
+  if (text === null) return null;
+  session.touch();
+  return new Response(text, { headers: PLAYLIST_FIELDS });
+}
+
+function playlistUrl(c: HttpContext, prefix: string, session: PlaybackSession): string {
+  return `${c.get("caller").ownUrl}/${prefix}/m/${session.identity.infohashHex}/${session.id}.m3u8`;
+}
