@@ -6,7 +6,8 @@ import { blockGroup, cluster, cues, element, matroska, simpleBlock, trackEntry }
 import { INFOHASH, playbackApp } from "./playback-app.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
-const ENCODED = element(0x6d80, [element(0x6240, [element(0x5034, [element(0x4254, 0)])])]);
+/** Packed by an algorithm that nobody uses. */
+const ENCODED = element(0x6d80, [element(0x6240, [element(0x5034, [element(0x4254, 1)])])]);
 
 /** A track of texts: the builder's tracks of sound with another type. */
 function textTrack(number: number, codecId: string, more: readonly Uint8Array[]): Uint8Array {
