@@ -15,14 +15,20 @@ import type { PeerLink } from "../wire/types.ts";
 /** Requests at one peer: 16 KiB of hashes each. */
 const MAX_ASKED = 4;
 
-/** A request that nobody has answered after this long is sent to another peer, ms. */
+/** A request that is not answered after this long is sent to another peer as well, ms. */
+const HEDGE_MS = 600;
+
+/** Peers that are asked for the same hashes at once. */
+const MAX_BESIDE = 4;
+
+/** An answer is waited for this long, ms. */
 const PATIENCE_MS = 3_000;
 
 /** A peer that refused, or was silent for too long, is asked again after this long, ms. */
 const REST_MS = 3_000;
 
 /** How often that is looked at, ms. */
-const LOOK_MS = 500;
+const LOOK_MS = 200;
 
 /** A peer as the fetch sees it. */
 export interface HashSource {
@@ -38,11 +44,8 @@ interface Job {
   readonly layer: Uint8Array;
 }
 
-interface Asked<T> {
-  readonly job: Job;
-  readonly session: T;
-  readonly sinceMs: number;
-}
+/** Since when whom is asked, ms. */
+type Asked<T> = Map<T, number>;
 
 /** The layers of one torrent. */
 export class LayerFetch<T extends HashSource> {
@@ -50,7 +53,9 @@ export class LayerFetch<T extends HashSource> {
   readonly #peers: { readonly sessions: Iterable<T> };
   #waiting: Job[] = [];
   /** By `keyOf`. */
-  readonly #asked = new Map<string, Asked<T>>();
+  readonly #asked = new Map<string, { readonly job: Job; readonly of: Asked<T> }>();
+  /** Requests without a good answer so far: peers that have fewer are asked first. */
+  readonly #tries = new WeakMap<T, number>();
   readonly #restUntilMs = new WeakMap<T, number>();
   #timer: Timer | null = null;
   #whole: () => Promise<void> = () => Promise.resolve();
@@ -87,22 +92,45 @@ export class LayerFetch<T extends HashSource> {
     if (this.#isClosed || this.#waiting.length + this.#asked.size === 0) return;
     const nowMs = this.#clock.monotonic();
     const counts = new Map<T, number>();
-    for (const [key, { job, session, sinceMs }] of this.#asked) {
-      const isLate = nowMs - sinceMs >= PATIENCE_MS;
-      if (isLate) this.#restUntilMs.set(session, nowMs + REST_MS);
-      if (isLate || !session.isReady) this.#takeBack(key, job);
-      else counts.set(session, (counts.get(session) ?? 0) + 1);
-    }
-    for (const session of this.#peers.sessions) {
-      if (!session.isReady || (this.#restUntilMs.get(session) ?? -Infinity) > nowMs) continue;
-      for (let count = counts.get(session) ?? 0; count < MAX_ASKED && this.#waiting.length > 0; count++) {
-        const job = this.#waiting.pop()!;
-        this.#asked.set(keyOf(job.request), { job, session, sinceMs: nowMs });
-        session.link!.sendHash(HashMessageId.request, job.request);
+    for (const [key, { job, of }] of this.#asked) {
+      for (const [session, sinceMs] of of) {
+        const isLate = nowMs - sinceMs >= PATIENCE_MS;
+        if (isLate) this.#restUntilMs.set(session, nowMs + REST_MS);
+        if (isLate || !session.isReady) of.delete(session);
+        else counts.set(session, (counts.get(session) ?? 0) + 1);
       }
+      if (of.size === 0) this.#takeBack(key, job);
+    }
+    for (const { job, of } of this.#asked.values()) {
+      const isSlow = [...of.values()].every((sinceMs) => nowMs - sinceMs >= HEDGE_MS);
+      if (isSlow && of.size < MAX_BESIDE) this.#ask(job, of, counts, nowMs);
+    }
+    while (this.#waiting.length > 0) {
+      const job = this.#waiting.at(-1)!;
+      const of: Asked<T> = new Map();
+      if (!this.#ask(job, of, counts, nowMs)) break;
+      this.#waiting.pop();
+      this.#asked.set(keyOf(job.request), { job, of });
     }
     this.#timer?.cancel();
     this.#timer = this.#clock.setTimeout(() => this.pump(), LOOK_MS);
+  }
+
+  /** Asks the best peer that is not among `of`; false when there is none. */
+  #ask({ request }: Job, of: Asked<T>, counts: Map<T, number>, nowMs: number): boolean {
+    const triesOf = (session: T) => this.#tries.get(session) ?? 0;
+    let best: T | null = null;
+    for (const session of this.#peers.sessions) {
+      if (!session.isReady || of.has(session) || (this.#restUntilMs.get(session) ?? -Infinity) > nowMs) continue;
+      if ((counts.get(session) ?? 0) >= MAX_ASKED) continue;
+      if (best === null || triesOf(session) < triesOf(best)) best = session;
+    }
+    if (best === null) return false;
+    of.set(best, nowMs);
+    counts.set(best, (counts.get(best) ?? 0) + 1);
+    this.#tries.set(best, triesOf(best) + 1);
+    best.link!.sendHash(HashMessageId.request, request);
+    return true;
   }
 
   /** A peer sent hashes. Those that are not asked for, or no longer, are ignored. */
@@ -116,6 +144,7 @@ export class LayerFetch<T extends HashSource> {
     const isWhole = hashes.length === (request.count + uncleCount(request)) * TREE_HASH_BYTES;
     const isGood = isWhole && equalBytes(await rootAbove(nodes, request.level, request.index, uncles), tree.root);
     if (!isGood) return session.drop(grave("lie", "the peer sent hashes that do not belong to the torrent"));
+    this.#tries.set(session, 0);
     if (this.#asked.get(key) !== asked) return;
     this.#asked.delete(key);
     const at = request.index * TREE_HASH_BYTES;
@@ -127,10 +156,7 @@ export class LayerFetch<T extends HashSource> {
 
   /** A peer does not have the hashes. */
   refused(session: T, request: HashRequest): void {
-    const key = keyOf(request);
-    const asked = this.#asked.get(key);
-    if (asked?.session !== session) return;
-    this.#takeBack(key, asked.job);
+    if (this.#asked.get(keyOf(request))?.of.delete(session) !== true) return;
     this.#restUntilMs.set(session, this.#clock.monotonic() + REST_MS);
     this.pump();
   }

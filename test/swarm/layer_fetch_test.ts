@@ -93,17 +93,29 @@ test("LayerFetch drops a peer that sends other hashes, and asks the next one", a
   }
 });
 
-test("LayerFetch asks others when a peer refuses or is silent, and asks that one again later", async () => {
+test("LayerFetch asks others when a peer refuses, and others as well when it is silent", async () => {
   const { fetch, sessions, asked, found, answer, clock } = await setUp();
+  const counts = () => asked.map((requests) => requests.length);
+  assertEquals(counts(), [2, 1]);
   fetch.refused(sessions[0]!, asked[0]![0]!);
-  assertEquals([asked[0]!.length, asked[1]!.length], [3, 1]);
-  await answer(1, asked[1]![0]!);
-  clock.advance(3_000);
-  assertEquals(asked[1]!.length, 3);
+  assertEquals(counts(), [2, 2]);
+  clock.advance(1_000);
+  assertEquals(counts(), [2, 3]);
+  for (const request of asked[1]!) await answer(1, request);
+  assertEquals(found.length, 1);
+});
+
+test("LayerFetch asks the only peer again after it was silent, and a newcomer first", async () => {
+  const { sessions, asked, found, answer, clock } = await setUp();
   sessions[1]!.isReady = false;
-  clock.advance(3_500);
-  assertEquals(asked[0]!.length, 5);
-  for (const request of asked[0]!.slice(3)) await answer(0, request);
+  clock.advance(4_000);
+  assertEquals([asked[0]!.length, asked[1]!.length], [3, 1]);
+  clock.advance(3_000);
+  assertEquals(asked[0]!.length, 6);
+  sessions[1]!.isReady = true;
+  clock.advance(1_000);
+  assertEquals(asked[1]!.length, 4);
+  for (const request of asked[1]!.slice(1)) await answer(1, request);
   assertEquals(found.length, 1);
 });
 
