@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** What is on a channel: in a line, and as the list of its programmes. */
 import { call } from "./engine.ts";
+import type { Stream } from "./naming.ts";
 import type { Epg, Programme } from "./programme.ts";
 import { useEffect, useState } from "./state.ts";
 import { dayText, errorText, hourText, text } from "./texts.ts";
@@ -8,6 +9,8 @@ import { dayText, errorText, hourText, text } from "./texts.ts";
 /** How far the list reaches back and ahead, s. */
 const BEFORE_S = 6 * 3600;
 const AFTER_S = 3 * 86_400;
+/** What is on the broadcast that plays is asked for again after this, ms. */
+const ON_AIR_EVERY_MS = 60_000;
 
 /** What is on, until when, and what is next; nothing where that is not known. */
 export function OnNow({ epg }: { readonly epg: Epg | undefined }) {
@@ -20,6 +23,39 @@ export function OnNow({ epg }: { readonly epg: Epg | undefined }) {
       {next === null ? null : text("onFrom", hourText(next.start), next.title)}
     </span>
   );
+}
+
+/** What is on the broadcast that plays, asked for again each minute. */
+export function OnAir({ stream, infohash }: { readonly stream: Stream; readonly infohash: string }) {
+  const [epg, setEpg] = useState<Epg | undefined>(undefined);
+  useEffect(() => {
+    const { item = "", content_id = "" } = stream;
+    const selectors = { playlist_item_id: item, infohash: content_id === "" ? infohash : "", content_id };
+    const named = Object.entries(selectors).filter(([, value]) => value !== "").slice(0, 1);
+    if (named.length === 0) return;
+    const language = navigator.languages.slice(0, 8).join();
+    const look = () => {
+      // Without a token there is less to show, and nothing to complain of.
+      call<{ channels: { programmes: Programme[] }[] }>("epg_get", { ...Object.fromEntries(named), language })
+        .then(({ channels }) => setEpg(nowAndNext(channels.flatMap(({ programmes }) => programmes))), () => {});
+    };
+    look();
+    const timer = setInterval(look, ON_AIR_EVERY_MS);
+    return () => clearInterval(timer);
+  }, [infohash, stream["item"]]);
+  return (
+    <p class="note">
+      <OnNow epg={epg} />
+    </p>
+  );
+}
+
+function nowAndNext(programmes: readonly Programme[]): Epg {
+  const nowS = Date.now() / 1000;
+  return {
+    now: programmes.find(({ start, stop }) => start <= nowS && nowS < stop) ?? null,
+    next: programmes.find(({ start }) => start > nowS) ?? null,
+  };
 }
 
 /** The programmes of an item's channel, day by day; each opens to what it is about. */

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Lists that are fetched regularly, and the trash. */
 import { Heading } from "./heading.tsx";
+import { Guides } from "./guides-list.tsx";
 import { call, type ExternalList, type Item } from "./engine.ts";
 import { useEffect, useState } from "./state.ts";
 import { errorText, text, timeText } from "./texts.ts";
@@ -93,6 +94,7 @@ export function ListsPage({ failed }: ListsPageProps) {
           </li>
         ))}
       </ul>
+      <Guides failed={failed} lists={lists} />
       <h2>{text("trashTitle", trash.length)}</h2>
       {trash.length === 0
         ? null

@@ -14,6 +14,7 @@ import {
   stopPlayback,
 } from "./engine.ts";
 import { CAN_FILL, toggleFullScreen, useFullScreen } from "./full-screen.ts";
+import { OnAir } from "./guide.tsx";
 import { Heading } from "./heading.tsx";
 import { type Attached, attachHls } from "./hls.ts";
 import { randomId } from "./insecure.ts";
@@ -203,6 +204,7 @@ export function Player(props: PlayerProps) {
         </div>
         {stat === null ? <div class="channel" /> : <PiecePicture stat={stat} played={played} />}
         {started?.is_live === 1 ? <LiveBar video={() => video.current} /> : null}
+        {started?.is_live === 1 ? <OnAir stream={stream} infohash={infohash} /> : null}
         <p class={state.isTrouble ? "status trouble" : "status"} role="status">{state.words}</p>
         <p class="figures">{stat === null ? "" : figuresText(stat)}</p>
         <div class="actions">

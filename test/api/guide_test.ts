@@ -93,6 +93,12 @@ magnet:?xt=urn:btih:${hash(4)}
     [ids.get("Gamma"), []],
   ]);
 
+  const of = async (params: Record<string, string>) =>
+    (await call("epg_get", params)).channels.map((one: Any) => one.playlist_item_id);
+  assertEquals(await of({ infohash: hash(3) }), [ids.get("Beta HD")]);
+  assertEquals(await of({ infohash: hash(9) }), []);
+  assertEquals((await post("epg_get", {})).error?.code, 2);
+
   const m3u = await (await fetch(`${served.url}/engine/playlist.m3u`)).text();
   assertMatch(m3u, new RegExp(`^#EXTM3U url-tvg="${served.url}/engine/xmltv.xml"\n`));
   const listed = [...m3u.matchAll(/ tvg-id="([^"]*)"/g)].map(([, one]) => one!);

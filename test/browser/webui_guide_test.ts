@@ -64,5 +64,8 @@ test("a channel shows what is on and what is next, and its programmes open by ke
   await shot(page, "guide");
   await page.goto(`${served.url}/#/play`);
   await page.locator(".shelf .on").waitFor();
+  await page.goto(`${served.url}/#/lists`);
+  await page.getByText("programmes of your channels: 3").waitFor();
+  assertEquals([await misfits(page), await barriers(page)], [{ scroll: 0, small: [] }, []]);
   await page.close();
 });

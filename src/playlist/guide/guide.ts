@@ -4,6 +4,7 @@ import type { Store } from "../../database/store.ts";
 import type { Clock, Logger } from "../../ports.ts";
 import { UpdateSchedule } from "../external/schedule.ts";
 import type { OpenUrl } from "../external/types.ts";
+import { contentHashes, hashIs } from "../identity.ts";
 import { type Db, libraryVersion } from "../matches.ts";
 import { exportXmltv, type XmltvRequest } from "./export.ts";
 import { deleteExpired } from "./keep.ts";
@@ -16,6 +17,9 @@ import { GuideUpdater } from "./updater.ts";
 const LANES = { all: 2, failed: 1 };
 /** Changes of the library are looked at no more often than this, ms: it takes a second for 100,000 items. */
 const LOOK_EVERY_MS = 30_000;
+
+/** Most items that play the same; further ones say nothing new. */
+const MAX_SAME = 10;
 
 /** Dependencies of `Guide`. */
 export interface GuideParts {
@@ -125,6 +129,15 @@ export class Guide {
       guides.push({ playlistItemId: id, programmes });
     }
     return guides;
+  }
+
+  /** Ids of items that were added under an infohash (lower-case hexadecimal), or under a content id where that is empty. */
+  async itemsOf(content: { readonly infohash: string; readonly contentId: string | null }): Promise<number[]> {
+    const db = await this.#parts.store.read();
+    const { hash } = contentHashes({ ...content, url: null, title: "" });
+    const { rows } = await sql<{ id: number }>`SELECT id FROM playlist_items WHERE ${hashIs("hash", sql`${hash}`)}
+      AND +is_deleted = 0 LIMIT ${MAX_SAME}`.execute(db);
+    return rows.map(({ id }) => id);
   }
 
   /** Everything that is kept, as XMLTV: see `exportXmltv`. */

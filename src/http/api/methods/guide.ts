@@ -2,8 +2,9 @@
 import * as z from "zod";
 import type { Programme } from "../../../playlist/guide/programmes.ts";
 import type { GuideSourceRow } from "../../../playlist/guide/sources.ts";
+import { API_CODES, ApiError } from "../codes.ts";
 import { defineMethod, type Method } from "../method.ts";
-import { ITEM_ID, NONE, OK } from "../schemas.ts";
+import { INFOHASH, ITEM_ID, NONE, OK } from "../schemas.ts";
 import { PROGRAMME } from "./playlist-item.ts";
 
 const ID = z.int().min(1).describe("Number of a guide");
@@ -69,7 +70,9 @@ export const GUIDE_METHODS: readonly Method[] = [
     public: false,
     remote: true,
     params: z.object({
-      playlist_item_id: z.array(ITEM_ID).min(1).max(MAX_CHANNELS).describe("Numbers of items of the playlist"),
+      playlist_item_id: z.array(ITEM_ID).max(MAX_CHANNELS).optional().describe("Numbers of items of the playlist"),
+      infohash: INFOHASH.optional().describe("Without numbers: of the items that play it"),
+      content_id: INFOHASH.optional().describe("Without numbers and infohash: of the items that play it"),
       from: TIME.optional().describe("Programmes that end later; default now"),
       to: TIME.optional().describe("Programmes that begin earlier; default a day after from"),
       language: z.array(z.string().max(16)).max(8).optional().describe(
@@ -79,7 +82,18 @@ export const GUIDE_METHODS: readonly Method[] = [
     result: z.object({
       channels: z.array(z.object({ playlist_item_id: ITEM_ID, programmes: z.array(PROGRAMME) })),
     }),
-    async handle({ playlist_item_id: ids, language = [], ...span }, { parts }) {
+    async handle({ playlist_item_id = [], infohash, content_id, language = [], ...span }, { parts }) {
+      const ids = playlist_item_id.length > 0
+        ? playlist_item_id
+        : infohash !== undefined || content_id !== undefined
+        ? await parts.guide.itemsOf({
+          infohash: infohash ?? "",
+          contentId: infohash === undefined ? content_id! : null,
+        })
+        : null;
+      if (ids === null) {
+        throw new ApiError(API_CODES.missingParameter, "missing parameter: playlist_item_id or infohash");
+      }
       const from = span.from ?? Math.floor(parts.clock.now() / 1000);
       const to = Math.min(span.to ?? from + DEFAULT_SPAN_S, from + MAX_SPAN_S);
       const languages = language.flatMap((one) => one.split(","));
