@@ -33,6 +33,7 @@ export interface Viewed {
   readonly tsStartMs: number;
   readonly tsPauseMs: number;
   readonly tsUnits: Units;
+  readonly ts: Uint8Array;
   /** When the playlist had its first segment, ms. */
   readonly hlsStartMs: number;
   readonly hlsUnits: Units;
@@ -100,12 +101,14 @@ export async function view(packets: readonly SentPacket[]): Promise<Viewed> {
     for await (const bytes of stream.readSegment(segment, null, reading.signal)) hls.push(bytes);
   }
   const lengths = segments.map(({ durationMs }) => durationMs);
+  const ts = concatBytes(parts);
   const viewed = {
     bytesPerS,
+    ts,
     lost,
     tsStartMs,
     tsPauseMs,
-    tsUnits: unitsOf(concatBytes(parts)),
+    tsUnits: unitsOf(ts),
     hlsStartMs,
     hlsUnits: unitsOf(concatBytes(hls)),
     hlsMs: lengths.reduce((sum, ms) => sum + ms, 0),

@@ -33,6 +33,8 @@ import {
   without,
   wrapsAt,
 } from "../support/ts-shapes.ts";
+import { PACKET_BYTES, payloadOf, pidOf, startsUnit } from "../../src/bytes/ts/packet.ts";
+import { sectionPackets } from "../../src/bytes/ts/psi.ts";
 import { unitsOf, view } from "./live-shapes.ts";
 
 const TV = encoded("ts-188.ts", 24_000);
@@ -213,3 +215,37 @@ for (const { name, sent, lost = 0, cuts = lost, startMs = 3500, pauseMs = 1500, 
     assert(viewed.hlsLongestMs < viewed.targetDurationS * 1000 + 500, `${viewed.hlsLongestMs} ms`);
   });
 }
+
+/** Payloads of the packets of a PID that begin something. */
+function beginningsOf(ts: Uint8Array, pid: number): Uint8Array[] {
+  const found: Uint8Array[] = [];
+  for (let at = 0; at < ts.length; at += PACKET_BYTES) {
+    if (pidOf(ts, at) === pid && startsUnit(ts, at)) found.push(payloadOf(ts, at).slice());
+  }
+  return found;
+}
+
+test("teletext and SCTE-35 of a source come to viewers of MPEG TS byte for byte", async () => {
+  const [teletext, cues] = [0x150, 0x151];
+  // A splice_info_section of a length of its own, each with another time in it.
+  const cue = (atMs: number, n: number) => {
+    const section = new Uint8Array(40).fill(n & 0xff);
+    section.set([0xfc, 0x30, 37, 0, 0, 0, 0, 0, 0, 0xff, 0xf0, 5, 6, 0xfe, ...[24, 16, 8, 0].map((by) => atMs >> by)]);
+    const packet = sectionPackets(section, cues);
+    packet[3] = 0x10 | (n & 15);
+    return packet;
+  };
+  const sent = all(
+    maps([mapSection([...STREAMS, [0x06, teletext, 0x56, 5, 0x65, 0x6e, 0x67, 9, 0], [0x86, cues]])]),
+    inserted(40, (atMs, n) => privatePacket(teletext, 126_000 + 90 * atMs, n)),
+    inserted(500, cue),
+  )(CLIP);
+  const { ts } = await view(sent);
+  for (const pid of [teletext, cues]) {
+    const all = beginningsOf(bytesOf(sent), pid);
+    const got = beginningsOf(ts, pid);
+    // Output begins with a random access point of the picture.
+    assert(got.length > all.length * 0.8, `${got.length} of ${all.length}`);
+    assertEquals(got, all.slice(all.length - got.length));
+  }
+});
