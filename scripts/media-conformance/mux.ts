@@ -22,7 +22,8 @@ class FileSource implements ByteSource {
   readonly #bytes: Uint8Array;
 
   constructor(path: string) {
-    this.#bytes = readFileSync(path);
+    // A plain array: slices of a Buffer are views, and what is read belongs to the caller, who may change it.
+    this.#bytes = new Uint8Array(readFileSync(path));
     this.sizeBytes = this.#bytes.length;
   }
 
