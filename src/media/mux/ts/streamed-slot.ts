@@ -64,6 +64,8 @@ export class StreamedSlot {
   #newest90k = -Infinity;
   #newestMain90k = -Infinity;
   #lastPcr90k = -Infinity;
+  /** The clock was sent in this slot. */
+  #hasPcr = false;
   #usedPackets = 0;
   #pcrPackets = 0;
   /** PES of the stream with the clock so far. */
@@ -267,7 +269,7 @@ export class StreamedSlot {
     if (this.#lastPcr90k === -Infinity && !stream.carriesPcr) this.#putPcr(time);
     this.#fillPcr(stream.carriesPcr ? time : Math.min(time, this.#clockLimit()));
     while (this.#round < this.#rounds && this.#psiTime(this.#round) <= time) this.#putPsi();
-    const pcr90k = Math.max(this.#lastPcr90k, sample.dts90k);
+    const pcr90k = this.#pcrOf(sample.dts90k);
     if (sample.dts90k < (stream.carriesPcr ? pcr90k : this.#lastPcr90k) - DECODER_DELAY_90K) {
       this.#counts.late += sample.frames ?? 1;
     }
@@ -303,6 +305,7 @@ export class StreamedSlot {
     writeAccessUnit(out, this.#sink.at, packets, stream, unit, lane.packets, pcr90k);
     this.#sink.advance(bytes);
     if (stream.carriesPcr) {
+      this.#hasPcr = true;
       this.#lastPcr90k = pcr90k;
       this.#clockUnits++;
     }
@@ -340,7 +343,12 @@ export class StreamedSlot {
     };
     const maxBytes = maxPesBytes(stream, sample.data.length, sample.pts90k - sample.dts90k, false);
     if (pesPackets(stream, maxBytes) > packets) return;
-    this.#write(index, sample, packets, Math.max(this.#lastPcr90k, sample.dts90k));
+    this.#write(index, sample, packets, this.#pcrOf(sample.dts90k));
+  }
+
+  /** The clock with a PES that is decoded at `dts90k`. It grows each time: decoders divide by what lies between two of its values. */
+  #pcrOf(dts90k: number): number {
+    return Math.max(this.#hasPcr ? this.#lastPcr90k + 1 : this.#lastPcr90k, dts90k);
   }
 
   /** Packets left for access units and PCR: room for tables and counter alignment is set aside first. */
@@ -369,6 +377,7 @@ export class StreamedSlot {
     this.#sink.advance(PACKET_BYTES);
     this.#usedPackets++;
     this.#pcrPackets++;
+    this.#hasPcr = true;
     this.#lastPcr90k = time90k;
   }
 
