@@ -71,6 +71,8 @@ const SOUNDS: readonly (readonly [name: string, words: Words])[] = [
   ["pcm", ["-c:a", "pcm_s16le"]],
   ["ac3", ["-c:a", "ac3"]],
   ["mp3", ["-c:a", "libmp3lame"]],
+  ["tta", ["-c:a", "tta"]],
+  ["wavpack", ["-c:a", "wavpack"]],
 ];
 const MADE: readonly Recipe[] = [
   ...SOUNDS.map(([name, words]) => made(direct(`to-aac-${name}.mkv`, test, H264, words))),
@@ -78,6 +80,7 @@ const MADE: readonly Recipe[] = [
     .map(([name, words]) => made(direct(`to-aac-${name}.mp4`, test, H264, words))),
   made(direct("to-aac-ac3.ts", test, H264, "-c:a", "ac3")),
   made(direct("to-aac-mp2.ts", MPEG2)),
+  made(direct("to-aac-latm.ts", film, "-mpegts_flags", "latm")),
   made(merged("to-aac-flac-mkvmerge.mkv", [], test, H264, "-c:a", "flac")),
   forced(
     made(merged("to-aac-no-cues.mkv", ["--cues", "0:none", "--cues", "1:none"], test, H264, "-c:a", "flac")),

@@ -14,6 +14,8 @@ const MAX_INPUT_PACKETS = 50_000;
 const MAX_ROUNDING_90K = 270;
 /** A packet longer than this may be cut short at the end of the file, 90 kHz (0.25 s): those of True Audio last 1 s. */
 const LONG_PACKET_90K = 22_500;
+/** Longer ones are gaps, 90 kHz (2 s). */
+const MAX_PACKET_90K = 180_000;
 /** Fewest packets from which an even spacing is inferred. */
 const LEAST_EVEN_PACKETS = 8;
 
@@ -28,8 +30,8 @@ export interface MadeFrame {
 /** The last packets of a run. */
 interface Tail {
   readonly packets: readonly TimedPacket[];
-  /** Time of the last packet; null when the run has none. */
-  readonly lastTime90k: number | null;
+  /** Up to where the sound of the run can be decoded without what follows; null when it has none. */
+  readonly soundTo90k: number | null;
 }
 
 /** What the sound of a track is made from. */
@@ -61,12 +63,13 @@ export class RunAudio {
 
   /**
    * Frames of `run`, in order. Frame k covers the samples from 1024 k (1536 k) of the file's timeline at 48 kHz. A run's frames
-   * begin where those of the previous run ended and stop shortly before its last packet; those of the last run reach the end.
+   * begin where those of the previous run ended and stop shortly before its last packet, or, where packets are long, before
+   * that one's end; those of the last run reach the end.
    */
   async framesOf(run: number, source: ByteSource, signal: AbortSignal): Promise<readonly MadeFrame[]> {
     const kept = this.#frames.get(run);
     if (kept !== undefined) return kept;
-    const before = run === 0 ? { packets: [], lastTime90k: null } : await this.#tailOf(run - 1, source, signal);
+    const before = run === 0 ? { packets: [], soundTo90k: null } : await this.#tailOf(run - 1, source, signal);
     const own = await this.#packetsOf(run, source, signal);
     const frames = own.length === 0 ? [] : await this.#encode(run, before, own, signal);
     this.#frames.set(run, frames, frames.reduce((sum, frame) => sum + frame.data.length + 64, 64));
@@ -106,10 +109,10 @@ export class RunAudio {
 
   #endOf(packets: readonly TimedPacket[]): Tail {
     const last = packets.at(-1);
-    if (last === undefined) return { packets: [], lastTime90k: null };
+    if (last === undefined) return { packets: [], soundTo90k: null };
     const tail90k = (LOOKAHEAD_FRAMES + PREROLL_FRAMES) * this.#frame90k + REACH_90K;
     const from = packets.findIndex(({ time90k }) => time90k >= last.time90k - tail90k);
-    return { packets: packets.slice(from), lastTime90k: last.time90k };
+    return { packets: packets.slice(from), soundTo90k: last.time90k + wholeAlone90k(packets) };
   }
 
   async #tailOf(run: number, source: ByteSource, signal: AbortSignal): Promise<Tail> {
@@ -127,13 +130,14 @@ export class RunAudio {
     const { startPts90k, durationPts90k } = timeline.runs[run]!;
     // Where packets are long, the last one is rarely full.
     const most90k = lastDuration > LONG_PACKET_90K ? startPts90k + durationPts90k : Infinity;
-    const end = Math.ceil((isLast ? Math.min(last + lastDuration, most90k) : last - lookahead90k) / frame90k);
+    const soundTo90k = last + wholeAlone90k(own);
+    const end = Math.ceil((isLast ? Math.min(last + lastDuration, most90k) : soundTo90k - lookahead90k) / frame90k);
     const start = Math.max(
       0,
       end - maxFrames(run),
-      before.lastTime90k === null
+      before.soundTo90k === null
         ? Math.floor(own[0]!.time90k / frame90k)
-        : Math.ceil((before.lastTime90k - lookahead90k) / frame90k),
+        : Math.ceil((before.soundTo90k - lookahead90k) / frame90k),
     );
     if (start >= end) return [];
     const { frames, silent } = await makeWholeFrames(
@@ -145,7 +149,7 @@ export class RunAudio {
         bitsPerSecond: TARGETS[target].bitsPerSecond[channels],
         from: start,
         to: end,
-        earliest: before.lastTime90k === null ? start : 0,
+        earliest: before.soundTo90k === null ? start : 0,
         maxFrames: maxFrames(run),
         input: (origin90k) =>
           writeMatroska(
@@ -160,6 +164,16 @@ export class RunAudio {
     const heard = frames.length - silent;
     return frames.map((data, i) => ({ pts90k: (start + i) * frame90k, data: data.slice(), isSilence: i >= heard }));
   }
+}
+
+/**
+ * Duration of the last of `packets`, 90 kHz, if packets are so long that waiting for the next one would make the sound late.
+ * Only lossless codecs have such packets, and they decode each by itself. 0 for others.
+ */
+function wholeAlone90k(packets: readonly TimedPacket[]): number {
+  const [last, before] = [packets.at(-1), packets.at(-2)];
+  const duration90k = last === undefined || before === undefined ? 0 : last.time90k - before.time90k;
+  return duration90k > LONG_PACKET_90K && duration90k <= MAX_PACKET_90K ? duration90k : 0;
 }
 
 /** Undoes the rounding of times to milliseconds if packets are evenly spaced, by fitting a line through all times. */
