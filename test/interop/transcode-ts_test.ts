@@ -10,7 +10,7 @@ import { FfmpegEncoder } from "../../src/media/transcode/ffmpeg.ts";
 import { collect, NEVER, openBytes, seeded } from "../media/support/files.ts";
 import { counterErrors } from "../media/ts-input-support.ts";
 import { checkTs } from "../support/ts-check.ts";
-import { assertInStep, type Beeping, makeBeeping, QUIET, run } from "./support/beeps.ts";
+import { assertInStep, type Beeping, makeBeeping, onsets, QUIET, run } from "./support/beeps.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 
 const CASES: readonly Beeping[] = [
@@ -111,6 +111,70 @@ test("sound on both sides of a jump of the clock becomes AAC", async () => {
     assert(back > 0);
     assertLess(Math.abs(seconds(0, back - 1) - 13), 0.3);
     assertLess(Math.abs(seconds(back, units.length - 1) - 13), 0.3);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+for (const [name, more] of [["the same", []], ["other", ["-mpegts_start_pid", "0x200"]]] as const) {
+  test(`sound that a later map names on ${name} PIDs, in another codec, becomes AAC, too`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), "transcode-ts-"));
+    const { processes, clock } = await loadPorts();
+    try {
+      const first = makeBeeping(join(folder, "first.ts"), CASES[0]!);
+      const audio = ["-c:a", "ac3", "-b:a", "192k", "-output_ts_offset", "13", ...more];
+      const bytes = concatBytes([
+        first,
+        makeBeeping(join(folder, "second.ts"), { name: "second.ts", audio, rate: 48000 }),
+      ]);
+      const source = new MemorySource(bytes);
+      const { ts, hls } = await openBytes(bytes, {
+        segmentTargetMs: 4000,
+        transcode: { mp3: true, ac3: true },
+        audioEncoder: new FfmpegEncoder(processes, clock),
+      });
+      const whole = await collect(ts.read(0, null, source, NEVER));
+      assertEquals(whole.length, bytes.length);
+      const types = (data: Uint8Array) => checkTs(data, { isSegment: false }).streams.map((one) => one.streamType);
+      const heard: number[] = [];
+      for (const { index } of hls.segments) {
+        const segment = await collect(hls.readSegment(index, source, NEVER));
+        // The segment in which the map changes has both.
+        assertEquals([...new Set(types(segment))], [0x1b, 0x0f], `segment ${index}`);
+        const path = join(folder, "segment.ts");
+        writeFileSync(path, segment);
+        heard.push(...onsets(path));
+      }
+      assertEquals(heard.length, 26, heard.join(" "));
+      if (more.length > 0) return;
+      // The file as a whole: one stream for ffmpeg, which is AAC from its beginning to its end.
+      const path = join(folder, "whole.ts");
+      writeFileSync(path, whole);
+      // ffmpeg leaves out the packet at which the counters of the two clips do not meet.
+      assert(onsets(path).length >= 25);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+}
+
+test("sound in LATM becomes AAC in ADTS where AAC is asked for", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "transcode-ts-"));
+  const { processes, clock } = await loadPorts();
+  try {
+    const item = { name: "latm.ts", audio: ["-c:a", "aac", "-mpegts_flags", "latm"], rate: 48000 };
+    const bytes = makeBeeping(join(folder, item.name), item);
+    const { ts, outputTracks } = await openBytes(bytes, {
+      transcode: { mp3: false, ac3: false },
+      audioEncoder: new FfmpegEncoder(processes, clock),
+    });
+    assertEquals(outputTracks.at(-1)!.codecId, "AAC of 0x11");
+    const made = await collect(ts.read(0, null, new MemorySource(bytes), NEVER));
+    const { streams } = checkTs(made, { isSegment: false });
+    assertEquals(streams.map(({ streamType }) => streamType), [0x1b, 0x0f]);
+    const path = join(folder, "made.ts");
+    writeFileSync(path, made);
+    assertInStep(join(folder, item.name), path, item, 12);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -14,8 +14,8 @@ export interface MapEdit {
   readonly programNumber: number;
   /** Languages, best first: audio in them comes before other audio. */
   readonly preferred: readonly string[];
-  /** PIDs that carry AAC now. */
-  readonly aacPids: ReadonlySet<number>;
+  /** Whether the sound of a track of the file is AAC now. */
+  readonly becomesAac: (track: Track) => boolean;
 }
 
 /** Descriptors that name another codec. */
@@ -56,7 +56,7 @@ function asAac(stream: MapStream): MapStream {
 /** `map` changed by `edit`; each stream takes as many bytes as before. */
 export function editMap(map: ProgramMap, edit: MapEdit): ProgramMap {
   const streams = inWishedOrder(map, edit.preferred)
-    .map((stream) => edit.aacPids.has(stream.pid) ? asAac(stream) : stream);
+    .map((stream) => edit.becomesAac(trackOf(stream, map.descriptors, false)) ? asAac(stream) : stream);
   return { ...map, streams };
 }
 

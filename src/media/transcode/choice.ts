@@ -45,6 +45,14 @@ export function asksForAac(track: Track, wish: AudioTranscoding, carrier: Carrie
   }
 }
 
+/** Track of AAC in LATM in a transport stream: `codecId` is its stream type. */
+const LATM = "0x11";
+
+/** Whether `wish` covers `track` of a transport stream, and it is not AAC as players know it (in ADTS, not in LATM). */
+export function becomesAac(track: Track, wish: AudioTranscoding): boolean {
+  return track.codec === "aac" ? track.codecId === LATM : asksForAac(track, wish);
+}
+
 /** Channels of the converted `track`: 5.1 if it has at least six, mono if it is mono, else stereo. */
 export function madeChannels({ channels }: Track): MadeChannels {
   return channels === 1 ? 1 : channels !== null && channels >= 6 ? 6 : 2;

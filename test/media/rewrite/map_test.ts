@@ -95,7 +95,7 @@ function mapsIn(ts: Uint8Array) {
 const edit = (preferred: string, aac: number[] = []): MapEdit => ({
   programNumber: 1,
   preferred: languagesOf(preferred),
-  aacPids: new Set(aac),
+  becomesAac: ({ id }) => aac.includes(id),
 });
 
 const ROWS: readonly Row[] = [

@@ -35,6 +35,8 @@ export interface CutPlan {
   readonly rule: PointRule;
   /** First time of the main stream in the file, 33 bits; null if none was found. */
   readonly startPts90k: number | null;
+  /** The program at the end of the file; null if no map was found there. */
+  readonly endProgram: ChosenProgram | null;
 }
 
 /** Most bytes read at the beginning to learn how far apart random access points are. Smaller files are read whole. */
@@ -83,7 +85,7 @@ function exactCuts(points: readonly Mark[], last90k: number, target90k: number):
 }
 
 function exactPlan(format: PacketFormat, whole: Scan, rule: PointRule, target90k: number): CutPlan {
-  const startPts90k = whole.first?.pts90k ?? null;
+  const known = { rule, startPts90k: whole.first?.pts90k ?? null, endProgram: whole.program };
   const points = whole.points.flatMap(({ packet, pts90k }) => pts90k === null ? [] : [{ packet, pts90k }]);
   // Where the clock goes on, what comes before the first random access point of the new tracks belongs to the old ones.
   const endOf = ({ before, after, isOther }: ClockBreak) =>
@@ -97,9 +99,9 @@ function exactPlan(format: PacketFormat, whole: Scan, rule: PointRule, target90k
   const cuts = joinSections(sections);
   if (cuts.length === 0) {
     const durationMs = format.packetCount * format.strideBytes / usualRate([], format.strideBytes) / 90;
-    return { cuts: [{ searchFrom: 0, durationMs, discontinuity: false }], durationMs, rule, startPts90k };
+    return { cuts: [{ searchFrom: 0, durationMs, discontinuity: false }], durationMs, ...known };
   }
-  return { cuts, durationMs: cuts.reduce((sum, cut) => sum + cut.durationMs, 0), rule, startPts90k };
+  return { cuts, durationMs: cuts.reduce((sum, cut) => sum + cut.durationMs, 0), ...known };
 }
 
 /** Pairs of packet number and time since the section's start, by linear pieces. */
@@ -256,5 +258,5 @@ export async function planTransportCuts(
   });
   const cuts = joinSections(sections);
   const durationMs = cuts.reduce((sum, cut) => sum + cut.durationMs, 0);
-  return { cuts, durationMs, rule, startPts90k: head.first?.pts90k ?? null };
+  return { cuts, durationMs, rule, startPts90k: head.first?.pts90k ?? null, endProgram: lastProgram };
 }

@@ -18,9 +18,9 @@ import { changesMap, editMap, type MapEdit } from "../../rewrite-ts/map-edit.ts"
 import { readTs } from "./read-range.ts";
 import { type Rewriting, rewrittenFormat, rewrittenSource } from "../../rewrite-ts/rewritten.ts";
 import type { OpenOptions } from "../../timeline.ts";
-import { aacTrack, asksForAac } from "../../transcode/choice.ts";
+import { aacTrack, becomesAac } from "../../transcode/choice.ts";
 import { TsAudio } from "../../transcode/ts/ts-audio.ts";
-import type { AudioEncoder } from "../../transcode/types.ts";
+import type { AudioEncoder, AudioTranscoding } from "../../transcode/types.ts";
 import { layoutFrom, segmentAt } from "../../late-start.ts";
 import type { HlsPlan, HlsSegment, Presentation, Track, TsLayout } from "../../types.ts";
 import { AccessGrid } from "./access-grid.ts";
@@ -31,7 +31,7 @@ import { type ChosenProgram, findProgram, outputTracks } from "./programs.ts";
 import { TimeScanner } from "./time-scan.ts";
 
 /** Part of the fingerprint: raise it whenever the bytes of a segment or of the TS change. */
-const CUTTER_VERSION = 2;
+const CUTTER_VERSION = 3;
 /** How long before the first picture sound may begin, 90 kHz (10 s). */
 const ORIGIN_SLACK_90K = 900_000;
 /** A segment that lasts this much longer or shorter than the playlist says is told, 90 kHz (10 s): all are estimates. */
@@ -57,21 +57,34 @@ async function guessRate(
   return (last.packet - first.packet) * format.strideBytes * 90_000 / span90k;
 }
 
-/** Tracks that the viewer wants as AAC, and the warnings if there is no encoder for them. */
+/** Which sound becomes AAC, and what makes it. */
+interface Making {
+  readonly becomesAac: (track: Track) => boolean;
+  /** Null: none does. */
+  readonly encoder: AudioEncoder | null;
+  readonly warnings: readonly string[];
+}
+
+/** What is made of the sound in `programs`, those at the beginning and the end of the file. */
 async function chooseAac(
-  tracks: readonly Track[],
+  programs: readonly ChosenProgram[],
   { transcode, audioEncoder, signal }: OpenOptions,
-): Promise<{ chosen: readonly Track[]; encoder: AudioEncoder | null; warnings: readonly string[] }> {
-  // Players get a transport stream unchanged unless the viewer asks otherwise.
-  const asked = transcode && !transcode.onlyIfSilent
-    ? tracks.filter((track) => track.codec !== "aac" && asksForAac(track, transcode))
-    : [];
-  if (asked.length === 0) return { chosen: [], encoder: null, warnings: [] };
+): Promise<Making> {
+  const none = { becomesAac: () => false, encoder: null, warnings: [] };
+  if (!asksForMore(transcode)) return none;
+  const isAsked = (track: Track) => becomesAac(track, transcode);
+  const asked = programs.flatMap(({ tracks }) => tracks.filter(isAsked));
+  if (asked.length === 0) return none;
   if (audioEncoder && await audioEncoder.isAvailable(signal)) {
-    return { chosen: asked, encoder: audioEncoder, warnings: [] };
+    return { becomesAac: isAsked, encoder: audioEncoder, warnings: [] };
   }
   const names = [...new Set(asked.map(({ codec }) => codec))].join(", ");
-  return { chosen: [], encoder: null, warnings: [`ffmpeg was not found: ${names} is not converted to AAC`] };
+  return { ...none, warnings: [`ffmpeg was not found: ${names} is not converted to AAC`] };
+}
+
+/** Players get a transport stream unchanged unless the viewer asks otherwise. */
+function asksForMore(wish: OpenOptions["transcode"]): wish is AudioTranscoding {
+  return wish != null && !wish.onlyIfSilent;
 }
 
 /** The plan, and where its segments begin. */
@@ -119,12 +132,16 @@ function hlsPlan(
   { file, program: asStored, plan, output, preferred, edit, delivered, faults }: Segmenting,
 ): PlacedPlan {
   const begins = lengthWatch(plan, faults);
-  const edited = (one: ChosenProgram) => ({ ...one, map: editMap(one.map, edit) });
+  // Maps on another PID stay as they are, and so does the sound that they name.
+  const edited = (one: ChosenProgram) =>
+    one.mapPid === asStored.mapPid && one.map.programNumber === edit.programNumber
+      ? { ...one, map: editMap(one.map, edit) }
+      : one;
   const asDelivered = edited(asStored);
   const outputOf = (one: ChosenProgram) => outputTracks(one, preferred);
   // Search in the file to save transcoding, unless the AAC is what is searched.
-  const { id, codec } = asStored.main;
-  const isMainMade = output.some((track) => track.id === id && track.codec !== codec);
+  const { id, codecId } = asStored.main;
+  const isMainMade = output.some((track) => track.id === id && track.codecId !== codecId);
   const program = isMainMade ? asDelivered : asStored;
   const format = isMainMade ? delivered.format : file;
   let startMs = 0;
@@ -190,13 +207,12 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
   const program = await findProgram(format, source, signal);
   const targetMs = options.segmentTargetMs ?? DEFAULT_SEGMENT_TARGET_MS;
   const sizeBytes = format.packetCount * PACKET_BYTES;
-  const { chosen, encoder, warnings } = await chooseAac(program.tracks, options);
-  const aacPids = new Set(chosen.map(({ id }) => id));
   let known: CutPlan | null = null;
   const plan = async (from: ByteSource, abort: AbortSignal) =>
     known ??= await planTransportCuts(format, from, program, targetMs, abort);
-  // The runs of AAC are cut by the mean rate; unchanged MPEG TS needs only its tables.
-  const timed = encoder === null ? null : await plan(source, signal);
+  // The runs of AAC are cut by the mean rate, and a later map may name other sound; unchanged MPEG TS needs only its tables.
+  const timed = asksForMore(options.transcode) ? await plan(source, signal) : null;
+  const { becomesAac: isMade, encoder, warnings } = await chooseAac([program, timed?.endProgram ?? program], options);
   const bytesPerSecond = timed === null
     ? await guessRate(format, program, source, signal)
     : timed.durationMs > 0
@@ -206,17 +222,17 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
   const edit: MapEdit = {
     programNumber: map.programNumber,
     preferred: languagesOf(options.preferredAudioLanguage),
-    aacPids,
+    becomesAac: isMade,
   };
   const rewriting: Rewriting = {
     format,
     mapPid,
-    edit: changesMap(map, edit) ? edit : null,
+    edit: encoder !== null || changesMap(map, edit) ? edit : null,
     overlay: encoder === null ? null : new TsAudio({
       format,
       map,
       mapPid,
-      pids: [...aacPids],
+      becomesAac: isMade,
       origin90k: wrap33((timed?.startPts90k ?? 0) - ORIGIN_SLACK_90K),
       bytesPerSecond,
       encoder,
@@ -226,7 +242,7 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
   const delivered: Delivered = rewriting.edit === null && rewriting.overlay === null
     ? { isFile: true, format, over: (from) => from }
     : { isFile: false, format: rewrittenFormat(rewriting), over: (from) => rewrittenSource(rewriting, from) };
-  const tracks = program.tracks.map((track) => aacPids.has(track.id) ? aacTrack(track) : track);
+  const tracks = program.tracks.map((track) => isMade(track) ? aacTrack(track) : track);
   const preferred = options.preferredAudioLanguage;
   const output = outputTracks({ ...program, tracks }, preferred);
   const { strideBytes, firstAt } = format;
@@ -256,6 +272,7 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
       strideBytes,
       firstAt,
       ...(rewriting.edit === null ? [] : output.map(({ id, codec }) => `${id}${codec}`)),
+      ...(encoder === null ? [] : ["aac"]),
     ].join("-"),
     read: (start, end, from, abort) =>
       readTs(delivered.format, start, Math.min(end ?? sizeBytes, sizeBytes), delivered.over(from), abort),

@@ -1,19 +1,18 @@
 /**
  * Replaces the sound of a transport stream by AAC. The file is cut into runs of equally many packets, and the AAC of a run
  * goes into the packets that the sound had there. A run needs only its own packets and some around it, so any range can be
- * made without the rest of the file, and always comes out the same.
+ * made without the rest of the file, and always comes out the same. The maps in and around a run say what its sound is.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { hasPayload, NULL_PID, PACKET_BYTES, pidOf, unusable } from "../../../bytes/ts/packet.ts";
-import type { ProgramMap } from "../../../bytes/ts/psi.ts";
-import { type PacketFormat, readPackets } from "../../../bytes/ts/packet-source.ts";
+import type { PacketFormat } from "../../../bytes/ts/packet-source.ts";
 import { writeNullPacket } from "../../mux/ts/packets.ts";
 import type { PacketOverlay } from "../../rewrite-ts/rewritten.ts";
 import { type FaultLedger, NO_FAULTS } from "../../faults.ts";
 import { Kept } from "../kept.ts";
 import type { AudioEncoder } from "../types.ts";
 import { type RunPlace, RunSound } from "./run-sound.ts";
-import { type AudioStretch, StretchCollector } from "./window.ts";
+import { findSounds, type PidStretch, type SoundSearch, type SoundStretch } from "./sounds.ts";
 
 /** Length of a run at the file's mean rate, ms: short enough for quick seeks, long enough to need few processes. */
 const RUN_MS = 2000;
@@ -23,23 +22,22 @@ const MAX_RUN_PACKETS = 44_000;
 /** Share of a run's length that is read before and after it at first; it doubles while sound is missing there. */
 const REACH = 0.25;
 const MAX_REACH = 2;
-/** Packets read at a time, about 256 KiB. */
-const READ_PACKETS = 1392;
 
 /** What the AAC of a file is made from. */
-export interface TsAudioParts {
+export interface TsAudioParts extends SoundSearch {
   readonly format: PacketFormat;
-  readonly map: ProgramMap;
-  readonly mapPid: number;
-  /** PIDs that become AAC. */
-  readonly pids: readonly number[];
-  /** Origin of all times, 33 bits: the earliest time of the file, if its clock is in order. */
-  readonly origin90k: number;
   /** Mean rate of the file; null when unknown. */
   readonly bytesPerSecond: number | null;
   readonly encoder: AudioEncoder;
   /** Where sound that could not be decoded is counted. */
   readonly faults: FaultLedger;
+}
+
+/** What was made of one run. */
+interface MadeRunPackets {
+  /** Packets whose sound became AAC, where they have payload. */
+  readonly stretches: readonly PidStretch[];
+  readonly made: readonly RunPackets[];
 }
 
 /** The replaced packets of one run. If the original sound was large, most of them are null packets. */
@@ -69,26 +67,23 @@ function compact(numbers: readonly number[], packets: Uint8Array): RunPackets {
 export class TsAudio implements PacketOverlay {
   readonly #parts: TsAudioParts;
   readonly #runPackets: number;
-  readonly #sounds: readonly RunSound[];
-  readonly #runs = new Kept<readonly RunPackets[]>();
+  readonly #runs = new Kept<MadeRunPackets>();
 
   constructor(parts: TsAudioParts) {
     this.#parts = parts;
-    const { format, bytesPerSecond, map, mapPid, pids, origin90k, encoder } = parts;
+    const { format, bytesPerSecond } = parts;
     const wanted = Math.ceil((bytesPerSecond ?? 0) * RUN_MS / 1000 / format.strideBytes);
     this.#runPackets = Math.max(MIN_RUN_PACKETS, Math.min(MAX_RUN_PACKETS, wanted));
-    this.#sounds = pids.map((pid) => new RunSound({ sound: { map, mapPid, pid }, origin90k, encoder }));
   }
 
   async apply(packets: Uint8Array, first: number, source: ByteSource, signal: AbortSignal): Promise<void> {
-    const { pids } = this.#parts;
     const end = first + packets.length / PACKET_BYTES;
     const firstRun = Math.floor(first / this.#runPackets);
-    const isOurs = (at: number) =>
-      pids.includes(pidOf(packets, at)) && !unusable(packets, at) && hasPayload(packets, at);
     const done = new Set<number>();
-    const overlay = async (run: number) => {
-      for (const { numbers, places, packets: replaced } of await this.#run(run, source, signal)) {
+    /** Places of packets that held the original sound. */
+    const ours: number[] = [];
+    const overlay = (made: readonly RunPackets[]) => {
+      for (const { numbers, places, packets: replaced } of made) {
         for (let i = lowerBound(numbers, first); i < numbers.length && numbers[i]! < end; i++) {
           const at = (numbers[i]! - first) * PACKET_BYTES;
           const place = places[i]!;
@@ -98,66 +93,68 @@ export class TsAudio implements PacketOverlay {
         }
       }
     };
-    const missing: number[] = [];
-    for (let at = 0; at < packets.length; at += PACKET_BYTES) if (isOurs(at)) missing.push(at);
-    if (missing.length === 0) return;
-    for (let run = firstRun; run * this.#runPackets < end; run++) await overlay(run);
+    for (let run = firstRun; run * this.#runPackets < end; run++) {
+      const { stretches, made } = await this.#run(run, source, signal);
+      const from = Math.max(first, run * this.#runPackets);
+      const to = Math.min(end, (run + 1) * this.#runPackets);
+      for (let number = from; number < to; number++) {
+        const at = (number - first) * PACKET_BYTES;
+        if (done.has(at) || unusable(packets, at) || !hasPayload(packets, at)) continue;
+        const pid = pidOf(packets, at);
+        if (stretches.some((one) => one.pid === pid && one.from <= number && number < one.to)) ours.push(at);
+      }
+      overlay(made);
+    }
     // A run's sound begins with the first PES that starts in it; packets before that belong to the previous run.
-    if (firstRun > 0 && missing.some((at) => !done.has(at))) await overlay(firstRun - 1);
+    if (firstRun > 0 && ours.some((at) => !done.has(at))) {
+      overlay((await this.#run(firstRun - 1, source, signal)).made);
+    }
     // The rest are repeated packets, and ends of PES whose start is not in the file.
-    for (const at of missing) if (!done.has(at)) writeNullPacket(packets, at);
+    for (const at of ours) if (!done.has(at)) writeNullPacket(packets, at);
   }
 
-  async #run(run: number, source: ByteSource, signal: AbortSignal): Promise<readonly RunPackets[]> {
+  async #run(run: number, source: ByteSource, signal: AbortSignal): Promise<MadeRunPackets> {
     const kept = this.#runs.get(run);
     if (kept !== undefined) return kept;
-    const { format } = this.#parts;
+    const { format, origin90k, encoder } = this.#parts;
     const place = { start: run * this.#runPackets, end: Math.min(format.packetCount, (run + 1) * this.#runPackets) };
-    const stretches = await this.#stretches(place, source, signal);
+    const found = await this.#stretches(place, source, signal);
     const made: RunPackets[] = [];
     let bytes = 64;
     let units = 0;
     let silenced = 0;
-    for (const [i, sound] of this.#sounds.entries()) {
-      const { slots, packets, frames, silent } = await sound.make(stretches[i]!, place, signal);
+    for (const { sound, stretch } of found) {
+      const maker = new RunSound({ sound, origin90k, encoder });
+      const { slots, packets, frames, silent } = await maker.make(stretch, place, signal);
       units += frames;
       silenced += silent;
       const kept = compact(slots.map(({ number }) => number), packets);
       made.push(kept);
       bytes += kept.packets.length + slots.length * 12;
     }
-    this.#runs.set(run, made, bytes);
+    const result = { stretches: found.map(({ sound: { pid }, from, to }) => ({ pid, from, to })), made };
+    this.#runs.set(run, result, bytes);
     this.#parts.faults.record(run, { ...NO_FAULTS, units, silenced, spans: [] });
-    return made;
+    return result;
   }
 
-  /** Reads the packets of each PID in a run and as far around it as needed. */
-  async #stretches(place: RunPlace, source: ByteSource, signal: AbortSignal): Promise<AudioStretch[]> {
-    const { packetCount } = this.#parts.format;
+  /** Reads the packets of each sound in a run and as far around it as needed. */
+  async #stretches(place: RunPlace, source: ByteSource, signal: AbortSignal): Promise<SoundStretch[]> {
+    const { format, origin90k, encoder } = this.#parts;
+    const { packetCount } = format;
     for (let before = REACH, after = REACH;;) {
       const from = Math.max(0, place.start - Math.ceil(before * this.#runPackets));
       const to = Math.min(packetCount, place.end + Math.ceil(after * this.#runPackets));
-      const stretches = await this.#collect(from, to, source, signal);
-      const lacks = this.#sounds.map((sound, i) => sound.lacks(stretches[i]!, place));
+      const found = await findSounds(this.#parts, format, source, [from, to], signal);
+      const lacks = found.map(({ sound, stretch }) =>
+        new RunSound({ sound, origin90k, encoder }).lacks(stretch, place)
+      );
       const wantsBefore = from > 0 && before < MAX_REACH && lacks.some((lack) => lack.before);
       const wantsAfter = to < packetCount && after < MAX_REACH && lacks.some((lack) => lack.after);
-      if (!wantsBefore && !wantsAfter) return stretches;
+      if (!wantsBefore && !wantsAfter) return found;
       if (wantsBefore) before *= 2;
       if (wantsAfter) after *= 2;
     }
-  }
-
-  async #collect(from: number, to: number, source: ByteSource, signal: AbortSignal): Promise<AudioStretch[]> {
-    const { format, pids, origin90k } = this.#parts;
-    const collectors = new Map(pids.map((pid) => [pid, new StretchCollector(origin90k)]));
-    for (let first = from; first < to; first += READ_PACKETS) {
-      const bytes = await readPackets(format, source, first, Math.min(READ_PACKETS, to - first), signal);
-      for (let at = 0; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
-        const collector = collectors.get(pidOf(bytes, at));
-        if (collector !== undefined && !unusable(bytes, at)) collector.push(bytes, at, first + at / PACKET_BYTES);
-      }
-    }
-    return pids.map((pid) => collectors.get(pid)!.finish());
   }
 }
 
