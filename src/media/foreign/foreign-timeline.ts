@@ -59,10 +59,11 @@ export class UnitStream {
   ): Promise<UnitStream> {
     const { reader, demuxer, streams, startS, limitBytes } = facts;
     const job = copyJob({ demuxer, streams, fromS, soundFromS: fromS ?? startS, limitBytes });
+    const h264 = new Set(streams.flatMap(({ codecId, made }, i) => codecId === "h264" && made === null ? [i] : []));
     const near90k = Math.round((fromS ?? startS) * 90_000);
     return new UnitStream(
       await reader.open({ ...job, isContinued }, source, signal),
-      new UnitReader(streams.length, near90k),
+      new UnitReader(streams.length, near90k, h264),
     );
   }
 
@@ -79,6 +80,11 @@ export class UnitStream {
     if (bytes !== null) return this.#units.push(bytes);
     this.#atEnd = true;
     return this.#units.finish();
+  }
+
+  /** As `UnitReader.untimed`. */
+  get untimed(): number {
+    return this.#units.untimed;
   }
 
   /** Samples of silence in place of sound since the last call. */

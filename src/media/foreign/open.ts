@@ -85,7 +85,7 @@ export async function openForeign(
       timeline: foreignTimeline({ ...common, trackOf, main, origin90k }, runs),
     };
   }
-  const { origin90k, spacing90k } = await measure(common, main, source, signal);
+  const { origin90k, spacing90k, isUntimed } = await measure(common, main, source, signal);
   const warnings = [`${name} is read by way of ffmpeg: its length in MPEG TS is unknown and seeking is approximate`];
   if (
     WITHOUT_TIMES.has(demuxer) &&
@@ -93,6 +93,7 @@ export async function openForeign(
   ) {
     warnings.push(`${name} does not say when pictures of H.264 are shown that are not in order: they may judder`);
   }
+  if (isUntimed) warnings.push(`${name} does not say when some pictures are shown: they may judder`);
   const runs = copiedRuns(file, spacing90k, tracks.length, source, options);
   const timeline = foreignTimeline({ ...common, trackOf, main, origin90k }, runs);
   return { ...base, warnings, zero90k: zeroOf(file, origin90k), timeline };
@@ -169,7 +170,7 @@ async function measure(
   main: number,
   source: ByteSource,
   signal: AbortSignal,
-): Promise<{ readonly origin90k: number; readonly spacing90k: number }> {
+): Promise<{ readonly origin90k: number; readonly spacing90k: number; readonly isUntimed: boolean }> {
   const stream = await UnitStream.open(facts, null, source, signal);
   try {
     let first90k = Infinity;
@@ -191,7 +192,7 @@ async function measure(
     // If the part read ends within a group, count that group as far as it was seen.
     let spacing90k = points.length > 0 ? last90k - points.at(-1)! : 0;
     for (let i = 1; i < points.length; i++) spacing90k = Math.max(spacing90k, points[i]! - points[i - 1]!);
-    return { origin90k: Math.floor(first90k / GRID_90K) * GRID_90K, spacing90k };
+    return { origin90k: Math.floor(first90k / GRID_90K) * GRID_90K, spacing90k, isUntimed: stream.untimed > 0 };
   } finally {
     stream.close();
   }

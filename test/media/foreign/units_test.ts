@@ -4,6 +4,7 @@ import { hasCode, MillraceError } from "../../../src/errors.ts";
 import { readProbe } from "../../../src/media/foreign/probe.ts";
 import { RunCut } from "../../../src/media/foreign/run-cut.ts";
 import { type ForeignUnit, UnitReader } from "../../../src/media/foreign/unit-reader.ts";
+import { fieldBytes, PACKET_BYTES, pidOf, startsUnit } from "../../../src/bytes/ts/packet.ts";
 import { checkTs, ticksBetween } from "../../support/ts-check.ts";
 import { fixture, seeded } from "../support/files.ts";
 
@@ -48,6 +49,29 @@ test("UnitReader.push() counts times from the given start on, across the wrap", 
     for (let i = 1; i < video.length; i++) assert(video[i]! > video[i - 1]!);
     assertLess(Math.abs(ticksBetween(video[0]!, units[0]!.dts90k)), 90_000);
   }
+});
+
+test("UnitReader.push() leaves no unit out that has no times, and gives it some between those of others", () => {
+  const whole = unitsOf(TS, () => 4000).filter(({ stream }) => stream === 0);
+  // As in program streams: of each three pictures one has no times.
+  const bytes = TS.slice();
+  let pictures = 0;
+  for (let at = 0; at < bytes.length; at += PACKET_BYTES) {
+    if (pidOf(bytes, at) !== 0x100 || !startsUnit(bytes, at) || pictures++ % 3 !== 1) continue;
+    const header = at + 4 + fieldBytes(bytes, at);
+    bytes[header + 7] = bytes[header + 7]! & 0x3f;
+    bytes.fill(0xff, header + 9, header + 9 + bytes[header + 8]!);
+  }
+  const reader = new UnitReader(2, 0, new Set([0]));
+  const units = [...reader.push(bytes), ...reader.finish()].filter(({ stream }) => stream === 0);
+  assertEquals(units.map(({ data }) => data), whole.map(({ data }) => data));
+  assertEquals(reader.untimed, Math.floor((whole.length + 1) / 3));
+  for (const [i, { dts90k, pts90k }] of units.entries()) {
+    assertLess(Math.abs(dts90k - whole[i]!.dts90k), 2);
+    assert(pts90k >= dts90k);
+  }
+  // Which of the times still to come are taken is not known.
+  assertLess(units.length * 0.8, new Set(units.map(({ pts90k }) => pts90k)).size);
 });
 
 test("UnitReader.push() survives damage, and refuses a picture without an end", () => {
