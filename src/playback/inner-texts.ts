@@ -26,7 +26,7 @@ export function innerTextsOf({ hls }: Pick<PlaybackSession, "hls">): readonly In
 }
 
 /**
- * The WebVTT of the texts that begin in segment `n`; null when there is no such track or segment. It reads the bytes of
+ * The WebVTT of the texts that are shown in segment `n`; null when there is no such track or segment. It reads the bytes of
  * that segment, which the player reads as well. Rejects as `ByteSource.read`, with `timeout`, or with the signal's reason.
  */
 export async function innerTextOf(
@@ -47,8 +47,8 @@ export async function innerTextOf(
   const reader = swarm.openReader(file.index, { readAheadBytes: 0 });
   reader.holder = holder;
   try {
-    // Their times are those of the segments already. An empty line ends the segment: some players join them.
-    return new TextEncoder().encode(`${renderWebVtt(await hls.texts.read(number, n, reader, late.signal), 0)}\n`);
+    // Their times are those of the segments already.
+    return new TextEncoder().encode(renderWebVtt(await hls.texts.read(number, n, reader, late.signal), 0));
   } finally {
     late.cancel();
     reader.close();

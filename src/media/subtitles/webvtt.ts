@@ -5,19 +5,21 @@ import type { Cue } from "./cues.ts";
 const WRAP_90K = 2 ** 33;
 
 /**
- * The text of a segment. `zeroPts90k` is the time stamp of the film's beginning in the segments of MPEG TS, so that
- * players show both together; null if it is unknown: then both begin with 0.
+ * The text of a segment. Its times are those of the time stamps in the segments of pictures, and the map says so: hls.js, VLC
+ * and ffmpeg agree about no other form. `zeroPts90k` is the time stamp of the beginning from which `cues` count; null if it is
+ * unknown: then both begin with 0. An empty line ends it, because some players join segments.
  */
 export function renderWebVtt(cues: readonly Cue[], zeroPts90k: number | null): string {
-  const ticks = zeroPts90k === null ? 0 : ((Math.round(zeroPts90k) % WRAP_90K) + WRAP_90K) % WRAP_90K;
+  const zeroMs = (((zeroPts90k ?? 0) % WRAP_90K) + WRAP_90K) % WRAP_90K / 90;
   const blocks = cues.map(({ startMs, endMs, settings, text }) =>
-    `${timeText(startMs)} --> ${timeText(endMs)}${settings === "" ? "" : ` ${settings}`}\n${text}\n`
+    `${timeText(zeroMs + startMs)} --> ${timeText(zeroMs + endMs)}${settings === "" ? "" : ` ${settings}`}\n${text}\n`
   );
-  return ["WEBVTT", `X-TIMESTAMP-MAP=MPEGTS:${ticks},LOCAL:00:00:00.000`, "", ...blocks].join("\n");
+  return ["WEBVTT", "X-TIMESTAMP-MAP=MPEGTS:0,LOCAL:00:00:00.000", "", ...blocks, ""].join("\n");
 }
 
-function timeText(ms: number): string {
+function timeText(time: number): string {
+  const ms = Math.round(time);
   const two = (value: number) => String(Math.floor(value)).padStart(2, "0");
-  const rest = String(Math.floor(ms % 1000)).padStart(3, "0");
+  const rest = String(ms % 1000).padStart(3, "0");
   return `${two(ms / 3_600_000)}:${two(ms / 60_000 % 60)}:${two(ms / 1000 % 60)}.${rest}`;
 }

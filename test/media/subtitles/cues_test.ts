@@ -110,10 +110,10 @@ test("readCues() accepts any bytes within bounds, and its WebVTT reads back to t
   assert(cpuMs() - began < 2000);
 });
 
-test("renderWebVtt() maps its clock to that of the pictures, modulo 2^33", () => {
+test("renderWebVtt() puts cues on the clock of the pictures, modulo 2^33, and ends with an empty line", () => {
   assertEquals(
     renderWebVtt([cue(3_723_004, 3_725_000, "a\nb", "line:0")], 2 ** 33 + 126_000),
-    "WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:126000,LOCAL:00:00:00.000\n\n01:02:03.004 --> 01:02:05.000 line:0\na\nb\n",
+    "WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:0,LOCAL:00:00:00.000\n\n01:02:04.404 --> 01:02:06.400 line:0\na\nb\n\n",
   );
-  assertEquals(renderWebVtt([], null), "WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:0,LOCAL:00:00:00.000\n");
+  assertEquals(renderWebVtt([], null), "WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:0,LOCAL:00:00:00.000\n\n");
 });
