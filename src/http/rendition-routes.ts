@@ -1,5 +1,5 @@
 /** HLS with a choice of sounds and subtitles, our addition: the multivariant playlist, and those of pictures and sounds. */
-import { renderMultivariant, variantFacts } from "../media/hls/multivariant.ts";
+import { briefFacts, renderMultivariant, variantFacts } from "../media/hls/multivariant.ts";
 import { listRenditions, renditionPlaylist, soundInside } from "../playback/renditions.ts";
 import type { PlaybackSession } from "../playback/session.ts";
 import type { AnySession } from "../playback/sessions.ts";
@@ -31,7 +31,9 @@ export async function multivariantOf(c: HttpContext, prefix: string, session: An
         sounds: inside,
         subtitles,
         variants: [{
-          ...variantFacts(session.hls, tracks, bytesPerSecond),
+          ...wantsAll || session.hls.fragmented !== undefined
+            ? variantFacts(session.hls, tracks, bytesPerSecond)
+            : briefFacts(bytesPerSecond),
           ...inside.length === 0 ? {} : { sound: inside[0]!.group },
         }],
       }

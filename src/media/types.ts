@@ -41,6 +41,14 @@ export interface DolbyVision {
   readonly config: Uint8Array;
 }
 
+/** What the numbers of a picture mean (code points of ISO/IEC 23091-2). */
+export interface Colours {
+  readonly primaries: number;
+  readonly transfer: number;
+  readonly matrix: number;
+  readonly isFullRange: boolean;
+}
+
 /** One elementary stream of the source. */
 export interface Track {
   /** The container's track number (MP4 track_ID, Matroska TrackNumber, TS PID). */
@@ -60,6 +68,10 @@ export interface Track {
   readonly channels: number | null;
   /** Degrees by which players should turn the picture clockwise, 0 to 359. Absent: none. */
   readonly rotationDegrees?: number;
+  /** As the container says; absent: it does not, though the pictures may. */
+  readonly colours?: Colours;
+  /** Pictures per second, where the container says so. */
+  readonly frameRate?: number;
   /** The facts that a Dolby Vision decoder needs; absent: it is not Dolby Vision. */
   readonly dolbyVision?: DolbyVision;
   /** Name that the file gives it, for people; absent: none. */

@@ -32,7 +32,7 @@ test("renditions=1 lists the sounds, and a variant for each codec of theirs", as
   ]);
   const variants = text.split("\n").filter((line) => line.startsWith("#EXT-X-STREAM-INF"));
   const end = (sound: string) =>
-    new RegExp(`CODECS="avc1[.][0-9A-F]{6},${sound}",RESOLUTION=\\d+x\\d+,AUDIO="${sound}"$`);
+    new RegExp(`CODECS="avc1[.][0-9A-F]{6},${sound}",RESOLUTION=\\d+x\\d+,FRAME-RATE=25[.]000,AUDIO="${sound}"$`);
   assertMatch(variants[0]!, end("ac-3"));
   assertMatch(variants[1]!, end("mp4a.40.2"));
   assertEquals(linksIn(text), [`${url}?rendition=v`, `${url}?rendition=v`]);

@@ -19,11 +19,32 @@ export interface CmafFormat {
 
 type FormatOf = (track: Track) => CmafFormat | null;
 
-function videoEntry(type: string, { width, height }: Track, config: Uint8Array): Uint8Array {
+/** Boxes that say how pictures are shown: `colr`, and Dolby Vision's record if other decoders show something right as well. */
+function pictureBoxes({ colours, dolbyVision }: Track): Uint8Array[] {
+  const boxes: Uint8Array[] = [];
+  if (colours !== undefined) {
+    const { primaries, transfer, matrix, isFullRange } = colours;
+    const points = [primaries, transfer, matrix].flatMap(u16);
+    boxes.push(box("colr", ascii("nclx"), points, [isFullRange ? 0x80 : 0]));
+  }
+  if (dolbyVision !== undefined && dolbyVision.compatibility > 0) {
+    const record = new Uint8Array(DOLBY_VISION_BYTES);
+    record.set(dolbyVision.config);
+    boxes.push(box(dolbyVision.profile > LAST_OF_DVCC ? "dvvC" : "dvcC", record));
+  }
+  return boxes;
+}
+
+/** Size of Dolby Vision's record, and the last profile that its first box carries. */
+const DOLBY_VISION_BYTES = 24;
+const LAST_OF_DVCC = 7;
+
+function videoEntry(type: string, track: Track, config: Uint8Array): Uint8Array {
+  const { width, height } = track;
   const size = [...u16(width ?? 0), ...u16(height ?? 0)];
   // 72 dots per inch, one frame, no name, 24 bits, no colour table.
   const rest = [...u32(0x480000), ...u32(0x480000), ...u32(0), ...u16(1), ...zeros(32), ...u16(24), ...u16(0xffff)];
-  return box(type, zeros(6), u16(1), zeros(16), size, rest, config);
+  return box(type, zeros(6), u16(1), zeros(16), size, rest, config, ...pictureBoxes(track));
 }
 
 function audioEntry(type: string, { channels, sampleRate }: Track, config: Uint8Array): Uint8Array {

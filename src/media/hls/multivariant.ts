@@ -1,6 +1,8 @@
 /** Multivariant playlists and those of subtitles (RFC 8216, sections 4.3.4 and 3.5). */
 
 import type { HlsPlan, Rendition, Track } from "../types.ts";
+import { codecName } from "./codec-name.ts";
+import { pictureAttributes } from "./picture-facts.ts";
 
 /** What players show of a rendition, and choose it by. */
 interface Listed {
@@ -49,6 +51,8 @@ export interface VariantFacts {
   readonly codecs: readonly string[];
   readonly width: number | null;
   readonly height: number | null;
+  /** Further attributes of its pictures. Absent: none. */
+  readonly picture?: readonly string[];
   /** Group of its sound. Absent: none is named. */
   readonly sound?: string;
 }
@@ -56,15 +60,25 @@ export interface VariantFacts {
 /** The facts of a film with this plan; `bytesPerSecond` is that of the source, null: not known. */
 export function variantFacts(
   plan: HlsPlan,
-  tracks: readonly Pick<Track, "kind" | "width" | "height">[],
+  tracks: readonly Track[],
   bytesPerSecond: number | null,
 ): VariantFacts {
-  if (plan.fragmented === undefined) {
-    return { ...rateOfSource(bytesPerSecond), codecs: [], width: null, height: null };
-  }
-  const { width = null, height = null } = tracks.find(({ kind }) => kind === "video") ?? {};
-  const rate = ratesOf(plan, () => 0) ?? rateOfSource(bytesPerSecond);
-  return { ...rate, codecs: plan.fragmented.codecs, width, height };
+  const video = tracks.find(({ kind }) => kind === "video");
+  const { width = null, height = null } = video ?? {};
+  const names = plan.fragmented?.codecs ?? tracks.map(codecName);
+  const codecs = names.filter((name) => name !== null);
+  return {
+    ...ratesOf(plan, () => 0) ?? rateOfSource(bytesPerSecond),
+    codecs: codecs.length === names.length ? codecs : [],
+    width,
+    height,
+    ...video === undefined ? {} : { picture: pictureAttributes(video) },
+  };
+}
+
+/** What is said of MPEG TS to clients that want subtitles alone. */
+export function briefFacts(bytesPerSecond: number | null): VariantFacts {
+  return { ...rateOfSource(bytesPerSecond), codecs: [], width: null, height: null };
 }
 
 /** The facts of `video` with `sounds`, which are those of one group. */
@@ -80,7 +94,14 @@ export function groupFacts(
   const { codecs: picture, track: { width, height } } = video;
   const [sound] = sounds;
   const isNamed = picture !== null && sound!.codecs !== null;
-  return { ...rate, codecs: isNamed ? [picture, sound!.codecs!] : [], width, height, sound: group };
+  return {
+    ...rate,
+    codecs: isNamed ? [picture, sound!.codecs!] : [],
+    width,
+    height,
+    picture: pictureAttributes(video.track),
+    sound: group,
+  };
 }
 
 type Rates = Pick<VariantFacts, "bandwidth" | "averageBandwidth">;
@@ -132,12 +153,13 @@ export function renderMultivariant({ videoUrl, sounds, subtitles, variants }: Mu
         `URI="${one.url}"`,
       ])
     ),
-    ...variants.flatMap(({ bandwidth, averageBandwidth, codecs, width, height, sound }) => [
+    ...variants.flatMap(({ bandwidth, averageBandwidth, codecs, width, height, picture, sound }) => [
       [
         `#EXT-X-STREAM-INF:BANDWIDTH=${bandwidth}`,
         ...averageBandwidth === null ? [] : [`AVERAGE-BANDWIDTH=${averageBandwidth}`],
         ...codecs.length === 0 ? [] : [`CODECS="${codecs.join(",")}"`],
         ...width && height ? [`RESOLUTION=${width}x${height}`] : [],
+        ...picture ?? [],
         ...sound === undefined ? [] : [`AUDIO="${quotable(sound)}"`],
         ...subtitles.length > 0 ? ['SUBTITLES="subtitles"'] : [],
       ].join(","),

@@ -1,5 +1,5 @@
 /** TrackEntry → Track, with the extra facts needed to read blocks. */
-import type { Codec, DolbyVision, Track } from "../../types.ts";
+import type { Codec, Colours, DolbyVision, Track } from "../../types.ts";
 import { readDolbyVision } from "../dolby-vision.ts";
 import { aacConfig, codecOf, usualSamples } from "./codecs.ts";
 import { children, type ElementBudget, float, text, uint } from "./ebml.ts";
@@ -36,6 +36,19 @@ function readRotation(projection: Uint8Array, budget: ElementBudget): number {
   }
   return 0;
 }
+
+/** Code points of the colours; null where the transfer is not told. */
+function readColours(colour: Uint8Array, budget: ElementBudget): Colours | null {
+  const told = new Map([...children(colour, budget)].map(({ id, data }) => [id, data.length > 2 ? 2 : uint(data)]));
+  const of = (id: number) => told.get(id) ?? UNKNOWN_COLOUR;
+  const transfer = of(ID.COLOUR_TRANSFER);
+  if (transfer === UNKNOWN_COLOUR) return null;
+  const isFullRange = told.get(ID.COLOUR_RANGE) === FULL_RANGE;
+  return { primaries: of(ID.COLOUR_PRIMARIES), transfer, matrix: of(ID.COLOUR_MATRIX), isFullRange };
+}
+
+const UNKNOWN_COLOUR = 2;
+const FULL_RANGE = 2;
 
 /** Types of the mapping that carries Dolby Vision's configuration: "dvcC" and "dvvC". */
 const DOLBY_VISION_TYPES: ReadonlySet<number> = new Set([0x64766343, 0x64767643]);
@@ -93,10 +106,12 @@ export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTra
     channels: 1,
     depth: null as number | null,
     rotation: 0,
+    colours: null as Colours | null,
   };
   for (const { id, data } of children(fields.get(ID.VIDEO) ?? new Uint8Array(0), budget)) {
     if (id === ID.PIXEL_WIDTH) numbers.width = uint(data);
     else if (id === ID.PIXEL_HEIGHT) numbers.height = uint(data);
+    else if (id === ID.COLOUR) numbers.colours = readColours(data, budget);
     else if (id === ID.PROJECTION) numbers.rotation = readRotation(data, budget);
   }
   for (const { id, data } of children(fields.get(ID.AUDIO) ?? new Uint8Array(0), budget)) {
@@ -141,6 +156,8 @@ export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTra
       ...(number(ID.FLAG_VISUAL_IMPAIRED, 0) !== 0 ? { isForVisuallyImpaired: true } : {}),
       ...(number(ID.FLAG_COMMENTARY, 0) !== 0 ? { isCommentary: true } : {}),
       ...(numbers.rotation === 0 ? {} : { rotationDegrees: numbers.rotation }),
+      ...(numbers.colours === null ? {} : { colours: numbers.colours }),
+      ...(kind === "video" && defaultDurationNs !== null ? { frameRate: 1e9 / defaultDurationNs } : {}),
       ...(dolbyVision === null ? {} : { dolbyVision }),
     },
     defaultDurationNs,

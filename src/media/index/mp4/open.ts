@@ -136,7 +136,7 @@ function indexOf(movie: Movie, work: IndexWork, { tables, warnings, earliest90k,
   const lengthMs = tables.reduce((most, table) => Math.max(most, table === null ? 0 : endOf(table) / 90), 0);
   return {
     container: "mp4",
-    tracks: movie.tracks.map((entry) => entry.track),
+    tracks: movie.tracks.map(({ track }, i) => ({ ...track, ...frameRateOf(track, tables[i] ?? null) })),
     // Some programs leave the length of the whole.
     durationMs: isTrimmed ? Math.min(movie.durationMs ?? lengthMs, lengthMs) : movie.durationMs,
     sourceBytes: work.sizeBytes,
@@ -144,6 +144,13 @@ function indexOf(movie: Movie, work: IndexWork, { tables, warnings, earliest90k,
     zero90k: -earliest90k,
     timeline: { kind: "tabled", tables },
   };
+}
+
+/** The mean frame rate of pictures. */
+function frameRateOf({ kind }: Track, table: SampleTable | null): Pick<Track, "frameRate"> {
+  if (kind !== "video" || table === null || table.count < 2) return {};
+  const span90k = table.dts90k.at(table.count - 1) - table.dts90k.at(0);
+  return span90k > 0 ? { frameRate: (table.count - 1) * 90_000 / span90k } : {};
 }
 
 function samplesOf(tables: readonly (SampleTable | null)[]): number {

@@ -27,6 +27,7 @@ export type EntryFacts = Pick<
   | "matroskaId"
   | "soundPacket"
   | "dolbyVision"
+  | "colours"
 >;
 
 /** Sample entry types whose name alone identifies the codec. */
@@ -151,8 +152,20 @@ function videoEntry(entry: Box): EntryFacts {
     ...facts,
     ...size,
     codecPrivate: config === null || start > config.end ? null : bodyOf({ ...config, start }),
+    ...coloursOf(child(boxes, "colr")),
     ...(dolbyVision === null ? {} : { dolbyVision }),
   };
+}
+
+/** Code points of `colr` (14496-12, 12.1.5); nothing where it has a profile instead. */
+function coloursOf(box: Box | null): Pick<Track, "colours"> {
+  if (box === null || box.start + 10 > box.end) return {};
+  const { view, start } = box;
+  const form = fourCharacters(view, start);
+  if (form !== "nclx" && form !== "nclc") return {};
+  const [primaries, transfer, matrix] = [4, 6, 8].map((at) => view.getUint16(start + at));
+  const isFullRange = form === "nclx" && start + 11 <= box.end && view.getUint8(start + 10) >> 7 === 1;
+  return { colours: { primaries: primaries!, transfer: transfer!, matrix: matrix!, isFullRange } };
 }
 
 function audioEntry(entry: Box): EntryFacts {
