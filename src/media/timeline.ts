@@ -130,6 +130,14 @@ export interface StreamedTimeline {
   readonly open?: () => RunReading;
 }
 
+/** The texts of one track, each an access unit that lasts until the next one. */
+export interface TextTable {
+  /** Index into `MediaIndex.tracks`. */
+  readonly track: number;
+  /** Times as of the timeline; they may be negative. */
+  readonly table: SampleTable;
+}
+
 /** What an index reader returns. Immutable; holds no source. */
 export interface MediaIndex {
   readonly container: "mp4" | "matroska" | "other";
@@ -141,6 +149,8 @@ export interface MediaIndex {
   /** Oddities that the user should know about. */
   readonly warnings: readonly string[];
   readonly timeline: TabledTimeline | StreamedTimeline;
+  /** Texts of a tabled timeline, which has no other place for them. Absent: none that can be read. */
+  readonly texts?: readonly TextTable[];
   /** The container's time 0, in the presentation times of the timeline, 90 kHz. Default 0. */
   readonly zero90k?: number;
   /** Sound that was to be converted is among its tracks. Default false. */

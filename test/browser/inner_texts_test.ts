@@ -8,7 +8,8 @@ import { run } from "../support/process.ts";
 import { joinAsPlayer, openPlayerPage, type PlayerPage } from "./support.ts";
 
 const SRT = "1\n00:00:01,000 --> 00:00:02,000\nfirst\n\n2\n00:00:04,000 --> 00:00:05,000\nsecond\n";
-const CLIPS = ["mkv-cues.mkv", "webm-vp9-opus.webm"];
+const CLIPS = ["mkv-cues.mkv", "webm-vp9-opus.webm", "mp4-front.mp4"];
+const extensionOf = (name: string) => name.startsWith("mp4") ? "mp4" : "mkv";
 
 let seeder: SeededFiles;
 let served: ServedEngine;
@@ -18,7 +19,7 @@ before(async () => {
   const directory = await temporaryDirectory();
   const files = [];
   for (const [n, name] of CLIPS.entries()) {
-    const [texts, film] = [`${directory.path}/texts.srt`, `${directory.path}/${n}.mkv`];
+    const [texts, film] = [`${directory.path}/texts.srt`, `${directory.path}/${n}.${extensionOf(name)}`];
     await writeFile(texts, SRT);
     const inputs = ["-i", clipPath(name), "-i", texts];
     await run("ffmpeg", [
@@ -33,10 +34,10 @@ before(async () => {
       "-c",
       "copy",
       "-c:s",
-      "ass",
+      extensionOf(name) === "mp4" ? "mov_text" : "ass",
       film,
     ]);
-    files.push({ path: `${n}.mkv`, bytes: new Uint8Array(await readFile(film)) });
+    files.push({ path: `${n}.${extensionOf(name)}`, bytes: new Uint8Array(await readFile(film)) });
   }
   await directory.remove();
   seeder = await seedFiles(files, { name: "texts" });

@@ -53,8 +53,13 @@ function timingOf(line: string): { startMs: number; endMs: number; settings: str
   if (line.length > MAX_LINE || !line.includes("-->")) return null;
   const match = TIMING.exec(line);
   if (match === null) return null;
-  const settings = (match[9] ?? "").split(/\s+/).filter((part) => SETTING.test(part)).join(" ");
+  const settings = settingsIn(match[9] ?? "");
   return { startMs: msOf(match.slice(1, 5)), endMs: msOf(match.slice(5, 9)), settings };
+}
+
+/** The settings of WebVTT in `text` that are passed on. */
+export function settingsIn(text: string): string {
+  return text.split(/\s+/).filter((part) => SETTING.test(part)).join(" ");
 }
 
 function msOf([hours = "0", minutes, seconds, fraction]: readonly (string | undefined)[]): number {
@@ -81,6 +86,11 @@ export function srtText(raw: string): string {
 /** WebVTT stays unchanged, except for lines that would end the cue. */
 export function vttText(raw: string): string {
   return raw.replaceAll("-->", "--&gt;");
+}
+
+/** Plain text as WebVTT writes it. */
+export function escapedText(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
 function escaped(text: string): string {

@@ -1,26 +1,54 @@
 /** The texts inside a film, segment by segment: they stand among the pictures of the same time. */
 import type { ByteSource } from "../../bytes/source.ts";
 import { MillraceError } from "../../errors.ts";
+import { sampleAt } from "../mux/ts/slots.ts";
+import { readExtents } from "../source/extents.ts";
 import type { Layout } from "../tabled-layout.ts";
 import type { MediaIndex } from "../timeline.ts";
 import type { HlsPlan } from "../types.ts";
 import { type Cue, MAX_CUES } from "./cues.ts";
-import { cueOf, isTextCodec } from "./track-text.ts";
+import { cuesOf, isTextCodec } from "./track-text.ts";
 
+/** A sample of tx3g that is no longer than this shows nothing: the gaps are samples, too. */
+const EMPTY_BYTES = 2;
 /** Text tracks that are offered: films come in no more languages. */
 const MAX_TRACKS = 60;
-/** Segments whose lasting cues are kept: one for each of the players of a film, and of these cues a screen full. */
-const MAX_KEPT = 64;
+/** Segments whose lasting cues are kept: one for each of a few players of a film, and of these cues a screen full. */
+const MAX_KEPT = 16;
 const MAX_LASTING = 32;
+
+/** Characters of a segment: as many as are spoken in ten hours. */
+const MAX_CHARACTERS = 1 << 19;
+
+/** What a segment has room for. */
+class Room {
+  #cues = MAX_CUES;
+  #characters = MAX_CHARACTERS;
+
+  get isFull(): boolean {
+    return this.#cues <= 0 || this.#characters <= 0;
+  }
+
+  /** Appends `more` to `cues` as far as there is room. */
+  add(cues: Cue[], more: readonly Cue[]): void {
+    for (const cue of more) {
+      if (this.isFull) return;
+      this.#cues--;
+      this.#characters -= cue.text.length;
+      cues.push(cue);
+    }
+  }
+}
 
 /**
  * The texts of `index` for an HLS plan over `layout`, whose times are those of the index plus `offset90k`; none where the
- * container is not Matroska, or no track can be read.
+ * container is neither MP4 nor Matroska, or no track can be read.
  */
 export function segmentTexts(index: MediaIndex, layout: Layout, offset90k: number): Pick<HlsPlan, "texts"> {
   const { timeline, container } = index;
+  if (timeline.kind === "tabled") return tabledTexts(index, layout, offset90k);
   const { runsOf } = layout;
-  if (timeline.kind !== "streamed" || container !== "matroska" || runsOf === undefined) return {};
+  if (container !== "matroska" || runsOf === undefined) return {};
   const found = index.tracks.flatMap((track, i) =>
     track.kind === "subtitle" && isTextCodec(track.codecId) ? [{ track, i }] : []
   ).slice(0, MAX_TRACKS);
@@ -41,12 +69,13 @@ export function segmentTexts(index: MediaIndex, layout: Layout, offset90k: numbe
     const { track: { codecId }, i } = found[number]!;
     const [first, end] = runsOf(n);
     const cues: Cue[] = [];
+    const room = new Room();
     for (let run = first; run < end; run++) {
       for await (const batch of timeline.readRun(run, new Set([i]), source, signal)) {
         for (const { data, pts90k, shown90k } of batch) {
           const shownMs = shown90k === undefined ? null : shown90k / 90;
-          const cue = cueOf(codecId, data, (pts90k + offset90k) / 90, shownMs);
-          if (cue !== null && cues.length < MAX_CUES) cues.push(cue);
+          if (room.isFull) return cues;
+          room.add(cues, cuesOf(codecId, data, (pts90k + offset90k) / 90, shownMs));
         }
       }
     }
@@ -74,6 +103,47 @@ export function segmentTexts(index: MediaIndex, layout: Layout, offset90k: numbe
         const cues = [...before, ...await readOwn(number, n, source, signal)];
         keep(keyOf(n), cues.filter((cue) => cue.endMs > endMs(n)).slice(0, MAX_LASTING));
         return cues;
+      },
+    },
+  };
+}
+
+/** As `segmentTexts`, of texts whose place and time the index names: each is one small read. */
+function tabledTexts(
+  { tracks, texts = [] }: MediaIndex,
+  { starts90k }: Layout,
+  offset90k: number,
+): Pick<HlsPlan, "texts"> {
+  if (texts.length === 0) return {};
+  return {
+    texts: {
+      tracks: texts.map(({ track }) => tracks[track]!),
+      async read(number, n, source, signal) {
+        const table = texts[number]?.table;
+        if (table === undefined || n >= starts90k.length) throw new MillraceError("not_found", "no such subtitles");
+        const { count, dts90k, offsets, sizes } = table;
+        const timeOf = (i: number) => dts90k.at(i) + (table.ptsShift90k?.at(i) ?? 0);
+        // The one before may still be shown.
+        const first = Math.max(0, sampleAt(table, starts90k[n]!) - 1);
+        const units: number[] = [];
+        for (let i = first; i < count && timeOf(i) < (starts90k[n + 1] ?? Infinity); i++) {
+          if (units.length >= MAX_CUES) break;
+          if (sizes.at(i) > EMPTY_BYTES) units.push(i);
+        }
+        const cues: Cue[] = [];
+        const places = units.map((i) => ({ offset: offsets.at(i), sizeBytes: sizes.at(i) }));
+        const room = new Room();
+        let at = 0;
+        const { codecId } = tracks[texts[number]!.track]!;
+        for await (const batch of readExtents(source, places, signal)) {
+          for (const [k, data] of batch.data.entries()) {
+            const i = units[at++]!;
+            const text = data.subarray(batch.from[k]!, batch.from[k]! + sizes.at(i));
+            const shownMs = i + 1 < count ? (timeOf(i + 1) - timeOf(i)) / 90 : null;
+            room.add(cues, cuesOf(codecId, text, (timeOf(i) + offset90k) / 90, shownMs));
+          }
+        }
+        return cues.filter(({ endMs }) => endMs > (starts90k[n]! + offset90k) / 90);
       },
     },
   };

@@ -143,7 +143,9 @@ test("playlists of fragmented MP4 name the init segment, the codecs, the size an
   const { width, height } = outputTracks[0]!;
   assert(
     renderMultivariant({ videoUrl: "film.m3u8", sounds: [], subtitles: [], variants: [facts] }).includes(
-      `AVERAGE-BANDWIDTH=${facts.averageBandwidth},CODECS="${facts.codecs.join(",")}",RESOLUTION=${width}x${height},FRAME-RATE=${outputTracks[0]!.frameRate!.toFixed(3)}\n`,
+      `AVERAGE-BANDWIDTH=${facts.averageBandwidth},CODECS="${
+        facts.codecs.join(",")
+      }",RESOLUTION=${width}x${height},FRAME-RATE=${outputTracks[0]!.frameRate!.toFixed(3)}\n`,
     ),
   );
 });

@@ -18,6 +18,7 @@ import { findMovie, HeaderReader } from "./locate.ts";
 import { type Movie, readMovie } from "./movie.ts";
 import { buildPcmTable, isCounted } from "./pcm-table.ts";
 import { buildTable, declaresMore, MAX_SAMPLES } from "./sample-table.ts";
+import { readTexts } from "./texts.ts";
 
 /** Most films in one file; more are left out with a warning. */
 const MAX_PARTS = 32;
@@ -86,7 +87,7 @@ async function openFilm(
   const first = movie.fragmentDefaults === null ? null : await firstFragment(reader, moviesEnd);
   if (first === null) {
     if (movie.fragmentDefaults === null || hasSamples(tabled.tables)) {
-      return { index: indexOf(movie, work, tabled), movie, restAt: null };
+      return { index: await indexOf(movie, work, tabled), movie, restAt: null };
     }
     throw new MillraceError("bad_media", "a fragmented movie without a fragment");
   }
@@ -97,7 +98,7 @@ async function openFilm(
       const whole = readMovie(await reader.load(final));
       const tables = await readTables(whole, work, isUsable);
       if (samplesOf(tables.tables) > samplesOf(tabled.tables)) {
-        return { index: indexOf(whole, work, tables), movie: whole, restAt: null };
+        return { index: await indexOf(whole, work, tables), movie: whole, restAt: null };
       }
     }
   }
@@ -132,7 +133,11 @@ function isSuspicious({ runs }: StreamedTimeline, likelyMs: number): boolean {
   return last !== undefined && (last.startPts90k + last.durationPts90k) / 90 < likelyMs * SUSPICIOUS_SHARE;
 }
 
-function indexOf(movie: Movie, work: IndexWork, { tables, warnings, earliest90k, isTrimmed }: Tables): MediaIndex {
+async function indexOf(
+  movie: Movie,
+  work: IndexWork,
+  { tables, warnings, earliest90k, isTrimmed }: Tables,
+): Promise<MediaIndex> {
   const lengthMs = tables.reduce((most, table) => Math.max(most, table === null ? 0 : endOf(table) / 90), 0);
   return {
     container: "mp4",
@@ -143,6 +148,7 @@ function indexOf(movie: Movie, work: IndexWork, { tables, warnings, earliest90k,
     warnings,
     zero90k: -earliest90k,
     timeline: { kind: "tabled", tables },
+    texts: await readTexts(movie, -earliest90k, work),
   };
 }
 

@@ -28,6 +28,7 @@ export type EntryFacts = Pick<
   | "soundPacket"
   | "dolbyVision"
   | "colours"
+  | "isForced"
 >;
 
 /** Sample entry types whose name alone identifies the codec. */
@@ -117,10 +118,18 @@ export function readSampleEntry(stsd: Box, kind: Track["kind"]): EntryFacts | nu
   for (const entry of boxesIn(stsd.view, at, stsd.end)) {
     if (kind === "video") return videoEntry(entry);
     if (kind === "audio") return audioEntry(entry);
-    return { ...NOTHING, codec: "other", codecId: entry.type };
+    return { ...NOTHING, codec: "other", codecId: entry.type, ...forcedOf(entry) };
   }
   return null;
 }
+
+/** Whether all texts of tx3g are forced, as its display flags say (3GPP TS 26.245, and QuickTime's two bits). */
+function forcedOf({ type, view, start, end }: Box): Pick<Track, "isForced"> {
+  const isForced = type === "tx3g" && start + 12 <= end && view.getUint32(start + 8) >= ALL_FORCED;
+  return isForced ? { isForced } : {};
+}
+
+const ALL_FORCED = 0x80000000;
 
 const NOTHING = { codecPrivate: null, width: null, height: null, sampleRate: null, channels: null };
 
