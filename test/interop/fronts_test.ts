@@ -1,4 +1,6 @@
 /** Fronts of the real program, at ports of their own: ffmpeg plays what clients are given. */
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { after, before, test } from "node:test";
 import { assertEquals, assertMatch } from "@std/assert";
 import { quietFlags, type Running, start, withDirectory } from "../platform/support.ts";
@@ -18,21 +20,31 @@ before(async () => {
 });
 after(() => season?.close());
 
-/** Runs `body` with the program and the addresses of its fronts. */
-async function withFronts(
-  names: readonly string[],
-  body: (urls: Readonly<Record<string, string>>, program: Running) => Promise<void>,
-): Promise<void> {
+/** Addresses of the fronts, and calls of the program's API. */
+interface Served {
+  readonly urls: Readonly<Record<string, string>>;
+  readonly directory: string;
+  call(method: string, params: Record<string, string>): Promise<unknown>;
+}
+
+/** Runs `body` with the program and its fronts. */
+async function withFronts(names: readonly string[], body: (served: Served) => Promise<void>): Promise<void> {
   await withDirectory(async (directory) => {
     const fronts = names.flatMap((name) => ["--front", `${name}=0`]);
-    const program = start(["serve", ...quietFlags(directory), ...fronts, "--log-format", "json"]);
+    const program: Running = start(["serve", ...quietFlags(directory), ...fronts, "--log-format", "json"]);
     try {
-      await program.firstLine;
+      const { http } = JSON.parse(await program.firstLine);
+      const token = readFileSync(path.join(directory, "state", "access-token"), "utf8").trim();
       const lines = program.stderr().split("\n").filter((line) => line.includes('"a front listens"'));
-      await body(
-        Object.fromEntries(lines.map((line) => JSON.parse(line)).map(({ front, url }) => [front, url])),
-        program,
-      );
+      const urls = Object.fromEntries(lines.map((line) => JSON.parse(line)).map(({ front, url }) => [front, url]));
+      await body({
+        urls,
+        directory,
+        call: async (method, params) => {
+          const query = new URLSearchParams({ method, token, ...params });
+          return (await (await fetch(`${http}/server/api?${query}`)).json()).result;
+        },
+      });
     } finally {
       program.kill("SIGTERM");
       await program.ended;
@@ -47,7 +59,7 @@ async function complaints(url: string): Promise<string> {
 }
 
 test("ffmpeg plays the files of a torrent by the addresses that --front torrserver lists", () =>
-  withFronts(["torrserver"], async ({ torrserver: url }) => {
+  withFronts(["torrserver"], async ({ urls: { torrserver: url } }) => {
     assertMatch(await (await fetch(`${url}/echo`)).text(), /^MatriX\.\d+$/);
     const ask = async (body: unknown) =>
       await (await fetch(`${url}/torrents`, { method: "POST", body: JSON.stringify(body) })).json();
@@ -57,4 +69,36 @@ test("ffmpeg plays the files of a torrent by the addresses that --front torrserv
     const addresses = list.split("\n").filter((line) => line.startsWith("http"));
     assertEquals(addresses.map((one) => new URL(one).pathname), ["/stream/Episode%202.mkv", "/stream/Episode%2010.ts"]);
     for (const address of [...addresses, `${url}/play/${hash}/1`]) assertEquals(await complaints(address), "", address);
+  }));
+
+test("rclone and cadaver list the library and read its files by --front webdav", () =>
+  withFronts(["webdav"], async ({ urls: { webdav: url }, directory, call }) => {
+    const item = { title: "Season & #1", category: "Séries", magnet: season.magnet, is_live: "0" };
+    const folder = `Séries/Season & #1 [${await call("playlist_add_item", item)}]`;
+    const films = season.metainfo.files.map(({ path, sizeBytes }) => `${folder}/${path};${sizeBytes}`);
+    const rclone = async (...args: string[]) => {
+      const { code, stdout, text, stderr } = await run("rclone", args, {
+        env: { RCLONE_CONFIG: path.join(directory, "rclone.conf"), RCLONE_WEBDAV_URL: url! },
+      });
+      assertEquals(code, 0, stderr);
+      return { stdout, text };
+    };
+    const listed = await rclone("lsf", "-R", "--files-only", "--format", "ps", ":webdav:Séries");
+    assertEquals(listed.text.trimEnd().split("\n").map((line) => `Séries/${line}`).sort(), [...films].sort());
+    const film = clip("ts-188.ts");
+    const part = await rclone("cat", "--offset", "188", "--count", "1000", `:webdav:${folder}/Episode 10.ts`);
+    assertEquals(part.stdout, film.slice(188, 1188));
+
+    const target = path.join(directory, "copy.ts");
+    const script = [`cd "${folder}"`, "ls", `get "Episode 10.ts" ${target}`, "put /etc/hostname", "quit", ""].join(
+      "\n",
+    );
+    writeFileSync(path.join(directory, "script"), script);
+    // It has a home of its own, so that nobody's settings count.
+    const cadaver = await run("sh", ["-c", 'cadaver "$0" < "$1"', `${url}/`, path.join(directory, "script")], {
+      env: { HOME: directory },
+    });
+    assertMatch(cadaver.text, /Episode 2\.mkv +\d+/);
+    assertMatch(cadaver.text, /Uploading [^]*405/);
+    assertEquals(new Uint8Array(readFileSync(target)), film);
   }));

@@ -1,0 +1,12 @@
+/** Text as the bytes of a response, made as fast as the caller reads. */
+export function streamed(text: AsyncGenerator<string>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await text.next();
+      if (done) controller.close();
+      else controller.enqueue(encoder.encode(value));
+    },
+    cancel: () => void text.return(undefined),
+  }, { highWaterMark: 0 });
+}
