@@ -17,7 +17,16 @@ export interface CatalogueItem {
   readonly isMulti: boolean;
   /** Address of its picture; empty when it has none. */
   readonly picture: string;
+  /** Empty: none. */
+  readonly category: string;
+  /** Its channel in programme guides; empty: none. */
+  readonly tvgId: string;
+  /** When it was added, Unix seconds. */
+  readonly addedS: number;
 }
+
+/** How televisions sort items: channels, films, and torrents of several files. Each item is of one kind. */
+export type CatalogueKind = "channel" | "film" | "series";
 
 /** A part of a list. */
 export interface CataloguePage<T> {
@@ -38,6 +47,7 @@ export type CatalogueFilter =
   | { readonly kind: "title"; readonly test: "contains" | "is"; readonly text: string; readonly negated: boolean }
   /** Items of broadcasts, or all others. */
   | { readonly kind: "live"; readonly value: boolean }
+  | { readonly kind: "sort"; readonly of: CatalogueKind }
   | { readonly kind: "constant"; readonly value: boolean };
 
 /** Selects items, and a page of them; absent fields do not restrict. */
@@ -77,11 +87,11 @@ export class Catalogue {
     return rows[0] === undefined ? null : itemOf(rows[0]);
   }
 
-  /** A page of the categories that have playable items, by name, each with the number of those items. */
+  /** A page of the categories that have playable items that match, by name, each with the number of those items. */
   async categories(
-    { offset, limit }: PageBounds,
+    { offset, limit, filter }: PageBounds & { readonly filter?: CatalogueFilter },
   ): Promise<CataloguePage<{ readonly name: string; readonly items: number }>> {
-    const all = await this.#categories.of(PLAYABLE);
+    const all = await this.#categories.of(filter === undefined ? PLAYABLE : sql`${PLAYABLE} AND ${filterOf(filter)}`);
     return { total: all.length, entries: all.slice(offset, offset + limit) };
   }
 
@@ -97,15 +107,30 @@ interface Row {
   readonly is_live: number;
   readonly is_multi: number;
   readonly picture: string;
+  readonly category: string | null;
+  readonly tvg_id: string;
+  readonly created_at: number;
 }
 
 const COLUMNS =
-  sql`playlist_items.id, title, is_live, is_multi_tfile AND is_live <> 1 AND file_index IS NULL AS is_multi,
+  sql`playlist_items.id, title, playlist_items.category, tvg_id, created_at, is_live, is_multi_tfile AND is_live <> 1 AND file_index IS NULL AS is_multi,
   iif(poster <> '', poster, iif(tvg_logo LIKE 'data:%', '', tvg_logo)) AS picture`;
 
-function itemOf({ id, title, is_live, is_multi, picture }: Row): CatalogueItem {
-  return { id, title, isLive: is_live, isMulti: Boolean(is_multi), picture };
+function itemOf({ id, title, is_live, is_multi, picture, category, tvg_id, created_at }: Row): CatalogueItem {
+  return {
+    ...{ id, title, isLive: is_live, isMulti: Boolean(is_multi), picture },
+    ...{ category: category ?? "", tvgId: tvg_id, addedS: created_at },
+  };
 }
+
+/** A torrent of which nothing is known but that it has several files is no channel. */
+const IS_SERIES = sql`(is_live <> 1 AND is_multi_tfile = 1 AND file_index IS NULL)`;
+const IS_CHANNEL = sql`(is_live = 1 OR (is_live = -1 AND is_multi_tfile = 0))`;
+const OF_KIND: Readonly<Record<CatalogueKind, RawBuilder<unknown>>> = {
+  channel: IS_CHANNEL,
+  series: IS_SERIES,
+  film: sql`(NOT ${IS_CHANNEL} AND NOT ${IS_SERIES})`,
+};
 
 function selectionOf({ category, isFavorite, filter }: Omit<CatalogueRequest, keyof PageBounds>): Selection {
   const conditions = [PLAYABLE];
@@ -136,6 +161,8 @@ function filterOf(filter: CatalogueFilter): RawBuilder<unknown> {
   switch (filter.kind) {
     case "constant":
       return filter.value ? sql`1` : sql`0`;
+    case "sort":
+      return OF_KIND[filter.of];
     case "live":
       return filter.value ? sql`is_live = 1` : sql`is_live <> 1`;
     case "title": {

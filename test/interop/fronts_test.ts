@@ -8,6 +8,7 @@ import { type SeededFiles, seedFiles } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { run } from "../support/process.ts";
 import { until } from "../support/until.ts";
+import { importModule } from "./support/modules.ts";
 
 let season: SeededFiles;
 
@@ -28,9 +29,14 @@ interface Served {
 }
 
 /** Runs `body` with the program and its fronts. */
-async function withFronts(names: readonly string[], body: (served: Served) => Promise<void>): Promise<void> {
+async function withFronts(
+  names: readonly string[],
+  body: (served: Served) => Promise<void>,
+  prepare: (directory: string) => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
   await withDirectory(async (directory) => {
     const fronts = names.flatMap((name) => ["--front", `${name}=0`]);
+    await prepare(directory);
     const program: Running = start(["serve", ...quietFlags(directory), ...fronts, "--log-format", "json"]);
     try {
       const { http } = JSON.parse(await program.firstLine);
@@ -102,3 +108,42 @@ test("rclone and cadaver list the library and read its files by --front webdav",
     assertMatch(cadaver.text, /Uploading [^]*405/);
     assertEquals(new Uint8Array(readFileSync(target)), film);
   }));
+
+/** What its answers are to the test. */
+type Answers = Readonly<Record<string, (options?: object) => Promise<Readonly<Record<string, never>>>>>;
+
+test("a client library of Xtream codes signs in to --front xtream and reads the library, and ffmpeg plays a film", async () => {
+  const login = { username: "me@example.org", password: "a password" };
+  await withFronts(["xtream"], async ({ urls: { xtream: url }, call }) => {
+    const magnet = season.magnet;
+    const film = await call("playlist_add_item", {
+      title: "Film",
+      category: "Films",
+      magnet,
+      is_live: "0",
+      file_index: "0",
+    });
+    await call("playlist_add_item", { title: "News", category: "Live", infohash: "1".repeat(40), is_live: "1" });
+    const { Xtream } = await importModule("@iptv/xtream-api", "dist/index.js");
+    const client: Answers = new (Xtream as new (options: object) => Answers)({ url, ...login });
+    const ask = async (name: string, options?: object) => JSON.parse(JSON.stringify(await client[name]!(options)));
+    assertEquals([(await ask("getProfile")).auth, (await ask("getServerInfo")).port], [1, new URL(url!).port]);
+    const [category] = await ask("getMovieCategories");
+    const films = await ask("getMovies", { categoryId: category.category_id });
+    assertEquals(films.map(({ name, stream_id }: Record<string, unknown>) => [name, stream_id]), [["Film", film]]);
+    assertEquals((await ask("getMovie", { movieId: film })).movie_data.name, "Film");
+    const show = await ask("getShow", { showId: film });
+    assertEquals(show.episodes["1"].length, 1);
+    const [channel] = await ask("getChannels");
+    assertEquals([channel.name, (await ask("getShortEPG", { channelId: channel.stream_id })).epg_listings], [
+      "News",
+      [],
+    ]);
+    const names = `${encodeURIComponent(login.username)}/${encodeURIComponent(login.password)}`;
+    assertEquals(await complaints(`${url}/movie/${names}/${film}.ts`), "");
+  }, async (directory) => {
+    const { child, ended } = start(["user", "add", login.username, "--state-dir", path.join(directory, "state")]);
+    child.stdin!.end(`${login.password}\n${login.password}\n`);
+    assertEquals((await ended).code, 0);
+  });
+});

@@ -2,7 +2,12 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { createStore } from "../../src/database/store.ts";
-import { Catalogue, type CatalogueFilter, type CatalogueRequest } from "../../src/playlist/catalogue.ts";
+import {
+  Catalogue,
+  type CatalogueFilter,
+  type CatalogueItem,
+  type CatalogueRequest,
+} from "../../src/playlist/catalogue.ts";
 import { Playlist } from "../../src/playlist/items.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
@@ -42,10 +47,14 @@ test("Catalogue.items() returns pages of enabled items that this engine plays, b
       (await catalogue.items({ ...PAGE, ...more })).entries.map((item) => item.title);
     const [cafe, news, all] = [["Café 100%"], ["The ABC News"], ["Café 100%", "The ABC News", "Season"]];
     assertEquals(await titles({}), all);
-    assertEquals(await catalogue.items({ offset: 1, limit: 1 }), {
-      total: 3,
-      entries: [{ id: 2, title: "The ABC News", isLive: 1, isMulti: false, picture: "https://e.example/p.png" }],
-    });
+    const { total, entries: [{ addedS, ...one }] } = await catalogue.items({ offset: 1, limit: 1 }) as {
+      total: number;
+      entries: [CatalogueItem];
+    };
+    assertEquals([total, Number.isInteger(addedS), one], [3, true, {
+      ...{ id: 2, title: "The ABC News", isLive: 1, isMulti: false, picture: "https://e.example/p.png" },
+      ...{ category: "News", tvgId: "" },
+    }]);
     const { entries: [multi] } = await catalogue.items({ offset: 2, limit: 1 });
     assertEquals([multi!.isMulti, multi!.picture], [true, ""]);
     const table: [Partial<CatalogueRequest>, string[]][] = [
@@ -62,6 +71,9 @@ test("Catalogue.items() returns pages of enabled items that this engine plays, b
       [{ filter: { kind: "any", of: [title("abc"), title("ca")] } }, [...cafe!, ...news!]],
       [{ filter: { kind: "all", of: [title("abc"), { kind: "live", value: false }] } }, []],
       [{ filter: { kind: "constant", value: false } }, []],
+      [{ filter: { kind: "sort", of: "channel" } }, news!],
+      [{ filter: { kind: "sort", of: "film" } }, cafe!],
+      [{ filter: { kind: "sort", of: "series" } }, ["Season"]],
     ];
     for (const [request, expected] of table) assertEquals(await titles(request), expected, JSON.stringify(request));
     assertEquals(await catalogue.item(off), null);
@@ -70,6 +82,9 @@ test("Catalogue.items() returns pages of enabled items that this engine plays, b
       total: 2,
       entries: [{ name: "Films", items: 1 }, { name: "News", items: 1 }],
     });
+    assertEquals((await catalogue.categories({ ...PAGE, filter: { kind: "sort", of: "channel" } })).entries, [
+      { name: "News", items: 1 },
+    ]);
     assertEquals(await catalogue.categories({ offset: 1, limit: 1 }), {
       total: 2,
       entries: [{ name: "News", items: 1 }],

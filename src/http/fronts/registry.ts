@@ -3,6 +3,7 @@ import type { Front } from "./front.ts";
 import { DLNA, HDHOMERUN } from "./devices.ts";
 import { TORRSERVER } from "./torrserver/front.ts";
 import { WEBDAV } from "./webdav/front.ts";
+import { XTREAM } from "./xtream/front.ts";
 
 /** In the order in which they are served. */
-export const FRONTS: readonly Front[] = [HDHOMERUN, DLNA, TORRSERVER, WEBDAV];
+export const FRONTS: readonly Front[] = [HDHOMERUN, DLNA, TORRSERVER, WEBDAV, XTREAM];

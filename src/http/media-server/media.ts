@@ -1,10 +1,8 @@
 /** Serves streams of the media server to televisions, in the response itself, since many do not follow redirects. */
 import { selectStream } from "../../content/selector.ts";
 import { MillraceError } from "../../errors.ts";
-import { startOne } from "../../playback/failover.ts";
-import { channelResponse, playbackOf } from "../channel.ts";
 import type { HttpContext, HttpParts } from "../context.ts";
-import { addDlnaFields } from "../dlna-fields.ts";
+import { itemResponse } from "../item-response.ts";
 import { startRequest } from "../start-request.ts";
 import { tsResponse } from "../stream-routes.ts";
 import { MEDIA_TYPE } from "./didl.ts";
@@ -20,29 +18,10 @@ export async function mediaResponse(c: HttpContext, parts: HttpParts): Promise<R
   if (wanted === null) throw new MillraceError("not_found", "the library has nothing by that name");
   const leave = parts.admission.enter(c.get("caller").holder);
   try {
-    return "item" in wanted ? await item(c, parts, wanted) : await playing(c, parts, wanted);
+    return "item" in wanted ? await itemResponse(c, parts, wanted, MEDIA_TYPE) : await playing(c, parts, wanted);
   } finally {
     leave();
   }
-}
-
-async function item(
-  c: HttpContext,
-  parts: HttpParts,
-  { item, fileIndex }: Extract<Wanted, { item: number }>,
-): Promise<Response> {
-  const all = await parts.api.channels.members({ item });
-  // A file index is valid only for its own torrent, not for others of the channel.
-  const members = fileIndex === null ? all : all.filter(({ id }) => id === item);
-  if (members.length === 0) throw new MillraceError("not_found", "the library has nothing by that name");
-  const params = fileIndex === null ? {} : { _idx: fileIndex };
-  const channel = playbackOf(c, parts, params, "ts", members);
-  const { index, session } = await startOne(channel.parts, channel.sources, c.req.raw.signal);
-  if (session.kind !== "live") return await tsResponse(c, session, MEDIA_TYPE);
-  const response = channelResponse(channel, { index, session });
-  response.headers.set("content-type", MEDIA_TYPE);
-  addDlnaFields(c.req.raw.headers, response.headers, false);
-  return c.req.raw.method === "HEAD" ? new Response(null, response) : response;
 }
 
 /** A stream that somebody is playing: other streams cannot be reached by this address. */

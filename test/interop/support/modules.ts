@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import process from "node:process";
+import { pathToFileURL } from "node:url";
 
 /** Where castv2 and bonjour-service are installed: beside programs on the PATH. */
 export function modules(): string {
@@ -9,4 +10,12 @@ export function modules(): string {
   const found = folders.find((entry) => ["castv2", "bonjour-service"].every((name) => existsSync(join(entry, name))));
   if (found === undefined) throw new Error("castv2 and bonjour-service are not installed beside programs on the PATH");
   return found;
+}
+
+/** Imports the ES module `file` of a package that is installed there. */
+export async function importModule(name: string, file: string): Promise<Record<string, unknown>> {
+  const folders = (process.env["PATH"] ?? "").split(delimiter).map((entry) => dirname(entry));
+  const found = folders.find((entry) => existsSync(join(entry, name)));
+  if (found === undefined) throw new Error(`${name} is not installed beside programs on the PATH`);
+  return await import(pathToFileURL(join(found, name, file)).href);
 }

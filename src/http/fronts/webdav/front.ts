@@ -1,6 +1,7 @@
 /** The library over WebDAV, read-only (`--front webdav`): file managers and media centres open it as a folder. */
 import { MillraceError } from "../../../errors.ts";
 import { mimeTypeOf } from "../../../content/file-choice.ts";
+import { trimEndOf } from "../../../bytes/trim.ts";
 import { escapeXml } from "../../../bytes/xml.ts";
 import { readInTurn } from "../../../upnp/xml.ts";
 import type { HttpContext, HttpParts } from "../../context.ts";
@@ -44,7 +45,7 @@ async function wanted(c: HttpContext, tree: LibraryTree, prefix: string): Promis
   const below = pathname.slice(prefix.length);
   const node = below.length > MAX_PATH_CHARS ? null : await tree.at(namesOf(below), c);
   if (node === null) throw new MillraceError("not_found", "the library has nothing at this path");
-  const bare = pathname.replace(/\/+$/, "");
+  const bare = trimEndOf(pathname, "/");
   return { node, href: node.kind === "file" ? bare : `${bare}/` };
 }
 

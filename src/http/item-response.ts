@@ -1,0 +1,41 @@
+/** An item of the library as MPEG TS in the response itself, since many televisions do not follow redirects. */
+import { MillraceError } from "../errors.ts";
+import { startOne } from "../playback/failover.ts";
+import { channelResponse, playbackOf } from "./channel.ts";
+import type { HttpContext, HttpParts } from "./context.ts";
+import { addDlnaFields } from "./dlna-fields.ts";
+import { playbackUrl } from "./playback-url.ts";
+import { tsResponse } from "./stream-routes.ts";
+
+/**
+ * The MPEG TS of an item under this MIME type, with failover to others of its channel unless a file of its torrent is
+ * named. Rejects as playback.
+ */
+export async function itemResponse(
+  c: HttpContext,
+  parts: HttpParts,
+  { item, fileIndex }: { readonly item: number; readonly fileIndex: number | null },
+  type: string,
+): Promise<Response> {
+  const all = await parts.api.channels.members({ item });
+  // A file index is valid only for its own torrent, not for others of the channel.
+  const members = fileIndex === null ? all : all.filter(({ id }) => id === item);
+  if (members.length === 0) throw new MillraceError("not_found", "the library has nothing by that name");
+  const params = fileIndex === null ? {} : { _idx: fileIndex };
+  const channel = playbackOf(c, parts, params, "ts", members);
+  const { index, session } = await startOne(channel.parts, channel.sources, c.req.raw.signal);
+  if (session.kind !== "live") return await tsResponse(c, session, type);
+  const response = channelResponse(channel, { index, session });
+  response.headers.set("content-type", type);
+  addDlnaFields(c.req.raw.headers, response.headers, false);
+  return c.req.raw.method === "HEAD" ? new Response(null, response) : response;
+}
+
+/** Leads to the HLS of an item, with failover to others of its channel at the start. Rejects as playback. */
+export async function hlsOfItem(c: HttpContext, parts: HttpParts, item: number): Promise<Response> {
+  const members = await parts.api.channels.members({ item });
+  if (members.length === 0) throw new MillraceError("not_found", "the library has nothing by that name");
+  const channel = playbackOf(c, parts, {}, "hls", members);
+  const { session } = await startOne(channel.parts, channel.sources, c.req.raw.signal);
+  return c.body(null, 302, { location: playbackUrl(`${c.get("caller").ownUrl}/engine`, session) });
+}

@@ -1,0 +1,115 @@
+/** The front of an Xtream codes panel, asked as apps for television ask. */
+import { test } from "node:test";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { temporaryDirectory } from "../../support/engine.ts";
+import { loadPorts } from "../../../platform/detect.ts";
+import { Accounts } from "../../../src/account/accounts.ts";
+import { createStore, storeLocation } from "../../../src/database/store.ts";
+import { TOKEN } from "../../api/support.ts";
+import { type Ask, AT, SEASON, seededSeason, withFront } from "./support.ts";
+
+const season = seededSeason();
+const USER = "viewer@example.org";
+const PASSWORD = "a+b/c d?ä";
+const LOGIN = new URLSearchParams({ username: USER, password: PASSWORD });
+const NAMES = `${encodeURIComponent(USER)}/${encodeURIComponent(PASSWORD)}`;
+
+// deno-lint-ignore no-explicit-any -- what apps find
+type Json = any;
+
+/** Runs `body` with the front of an engine that has one account. */
+async function withAccount(body: Parameters<typeof withFront>[1]): Promise<void> {
+  const { path: stateDir, remove } = await temporaryDirectory();
+  try {
+    const ports = await loadPorts({ log: { level: "error" } });
+    const store = createStore(ports, storeLocation({ databaseUrl: null, databaseToken: null, stateDir }), {});
+    await new Accounts(store, ports.clock).add(USER, PASSWORD);
+    await store.close();
+    await withFront("xtream", body, { stateDir });
+  } finally {
+    await remove();
+  }
+}
+
+async function ofApi(ask: Ask, action: string, more = ""): Promise<Json> {
+  const response = await ask(`/player_api.php?${LOGIN}${action === "" ? "" : `&action=${action}`}${more}`);
+  assertEquals(response.status, 200, action);
+  return await response.json();
+}
+
+test("an app signs in, reads categories, channels, films and series, and plays an episode", () =>
+  withAccount(async (ask, call) => {
+    const add = async (item: Record<string, string>) =>
+      (await call("playlist_add_item", { token: TOKEN, ...item })).result as number;
+    const channel = await add({ title: "News", category: "Live", infohash: "1".repeat(40), is_live: "1" });
+    const film = await add({ title: "Film", category: "Films", magnet: season().magnet, is_live: "0" });
+    const plain = await add({ title: "Other film", infohash: "3".repeat(40), is_live: "0" });
+
+    const { user_info: user, server_info: server } = await ofApi(ask, "");
+    assertEquals([user.auth, user.status, user.username], [1, "Active", USER]);
+    for (const name of ["exp_date", "is_trial", "active_cons", "created_at", "max_connections"]) {
+      assertEquals(typeof user[name], "string", name);
+    }
+    const [host, port] = AT.split(":");
+    assertEquals([server.url, server.port, server.server_protocol, server.timezone], [host, port, "http", "UTC"]);
+    assertEquals((await ofApi(ask, "get_account_info")).user_info.auth, 1);
+
+    const [live] = await ofApi(ask, "get_live_categories");
+    assertEquals([live.category_name, live.parent_id, typeof live.category_id], ["Live", 0, "string"]);
+    const channels = await ofApi(ask, "get_live_streams", `&category_id=${live.category_id}`);
+    assertEquals(channels.map((one: Json) => [one.num, one.name, one.stream_id, one.stream_type, one.category_id]), [
+      [1, "News", channel, "live", live.category_id],
+    ]);
+    assertEquals(await ofApi(ask, "get_live_streams", "&category_id=999"), []);
+    const films = await ofApi(ask, "get_vod_streams");
+    assertEquals(films.map((one: Json) => [one.stream_id, one.container_extension]), [[film, "ts"], [plain, "ts"]]);
+    const names = (await ofApi(ask, "get_vod_categories")).map((one: Json) => one.category_name);
+    assertEquals(names, ["Films", "Other"]);
+    assertEquals(await ofApi(ask, "get_series"), []);
+    const info = await ofApi(ask, "get_vod_info", `&vod_id=${film}`);
+    assertEquals([info.movie_data.stream_id, info.info.name], [film, "Film"]);
+    const series = await ofApi(ask, "get_series_info", `&series_id=${film}`);
+    assertEquals(series.episodes["1"].map((one: Json) => [one.episode_num, one.title]), [[1, "S01E01"], [2, "S01E02"]]);
+    const epg = await ofApi(ask, "get_short_epg", `&stream_id=${channel}&limit=4`);
+    assertEquals(epg, { epg_listings: [] });
+
+    const episode = series.episodes["1"][1];
+    const address = `/series/${NAMES}/${episode.id}.${episode.container_extension}`;
+    const head = await ask(address, { method: "HEAD" });
+    assertEquals([head.status, head.headers.get("content-type")], [200, "video/mp2t"]);
+    const range = await ask(address, { headers: { range: "bytes=0-187" } });
+    assertEquals([range.status, (await range.arrayBuffer()).byteLength], [206, 188]);
+    const whole = new Uint8Array(await (await ask(`/movie/${NAMES}/${film}.ts`)).arrayBuffer());
+    assert(whole.length > SEASON[0]!.bytes.length * 0.9 && whole[0] === 0x47);
+    for (const path of [`/live/${NAMES}/${channel}.ts`, `/${NAMES}/${channel}`]) {
+      const response = await ask(path, { method: "HEAD" });
+      assertEquals([response.status, response.headers.get("content-type")], [200, "video/mp2t"], path);
+    }
+    const hls = await ask(`/live/${NAMES}/${film}.m3u8`);
+    assertMatch(hls.headers.get("location") ?? "", new RegExp(`^http://${AT}/engine/m/.*\\.m3u8$`));
+    assertEquals((await ask(new URL(hls.headers.get("location")!).pathname)).status, 200);
+  }));
+
+test("get.php lists channels and films under the account's name, and xmltv.php the channels", () =>
+  withAccount(async (ask, call) => {
+    const item = { token: TOKEN, title: "News & more", category: "Live", infohash: "1".repeat(40), is_live: "1" };
+    const { result: id } = await call("playlist_add_item", item);
+    await call("playlist_update_item", { token: TOKEN, id: String(id), tvg_id: "news.example" });
+    const list = await (await ask(`/get.php?${LOGIN}&type=m3u_plus&output=m3u8`)).text();
+    assertMatch(list, /^#EXTM3U .*url-tvg="http:\/\/192\.168\.7\.5:8090\/xmltv\.php\?/);
+    assert(list.includes(`http://${AT}/live/${NAMES}/${id}.m3u8\n`), list);
+    assertMatch(list, /group-title="Live"/);
+    const guide = await (await ask(`/xmltv.php?${LOGIN}`)).text();
+    assertMatch(guide, /<channel id="news\.example"><display-name>News &amp; more<\/display-name><\/channel>/);
+  }));
+
+test("a wrong password opens nothing, and every caller needs one", () =>
+  withAccount(async (ask, call) => {
+    await call("playlist_add_item", { token: TOKEN, title: "News", infohash: "1".repeat(40), is_live: "1" });
+    const wrong = await ask(`/player_api.php?username=${USER}&password=no`, { from: "loopback" });
+    assertEquals([wrong.status, await wrong.json()], [200, { user_info: { auth: 0 } }]);
+    assertEquals(await (await ask("/player_api.php")).json(), { user_info: { auth: 0 } });
+    for (const path of ["/get.php", "/xmltv.php"]) assertEquals((await ask(path)).status, 401, path);
+    assertEquals((await ask(`/live/${encodeURIComponent(USER)}/no/1.ts`)).status, 403);
+    assertEquals((await ask("/movie/nobody/no/1.ts")).status, 403);
+  }));
