@@ -36,7 +36,7 @@ export function isHashLength(id: number, lengthBytes: number): boolean {
 }
 
 /** A message with its length; `hashes` only for that of this name. */
-export function hashMessage(id: number, request: HashRequest, hashes = new Uint8Array()): Uint8Array {
+export function hashMessage(id: number, request: HashRequest, hashes: Uint8Array = new Uint8Array()): Uint8Array {
   const message = new Uint8Array(4 + HEAD_BYTES + hashes.length);
   const view = new DataView(message.buffer);
   view.setUint32(0, message.length - 4);

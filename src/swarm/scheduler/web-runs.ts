@@ -43,7 +43,7 @@ export class WebRuns implements WebRunsApi {
       }
       seed.current = part.piece;
       // After a piece that ends with its file comes nothing that a server has.
-      const isEnd = block < part.blocks || book.pieceLength(part.piece) < book.pieceBytes;
+      const isEnd: boolean = block < part.blocks || book.pieceLength(part.piece) < book.pieceBytes;
       part = isEnd ? null : this.#picker.following(seed, part.piece, nowMs);
       block = 0;
     }
