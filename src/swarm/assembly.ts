@@ -165,6 +165,12 @@ export class Assembly {
     return [...blocks, ...begun.map(([block]) => block)];
   }
 
+  /** Takes back these blocks, which are here. */
+  remove(blocks: readonly number[]): void {
+    for (const block of blocks) this.#source[block] = NONE;
+    this.#doneCount -= blocks.length;
+  }
+
   #markDone(block: number, peer: number, nowMs: number): void {
     if (this.#source[block] === NONE) this.#doneCount++;
     this.#source[block] = peer;

@@ -4,7 +4,7 @@ import type { Metainfo } from "../metainfo/types.ts";
 import type { Clock, Digest } from "../ports.ts";
 import { HashMessageId, type HashRequest } from "../wire/hash-messages.ts";
 import { HashServer } from "./hash-server.ts";
-import { type HashSource, LayerFetch } from "./layer-fetch.ts";
+import { type HashSource, LayerFetch, leavesOfPiece } from "./layer-fetch.ts";
 import { pieceBytes } from "./layout.ts";
 import type { Transfer } from "./transfer.ts";
 
@@ -37,6 +37,12 @@ export class HashExchange<T extends HashSource> {
   /** Calls `done` with `metainfo` and the hashes of all its pieces: at once, or when peers have sent what is missing. */
   complete(metainfo: Metainfo, done: (whole: Metainfo) => void): void {
     this.#fetch.complete(metainfo, done);
+  }
+
+  /** SHA-256 of each block of a piece, proven; null when no peer sends them in time. */
+  async leaves(metainfo: Metainfo, piece: number): Promise<Uint8Array | null> {
+    const asked = metainfo.shortPieces === undefined ? null : leavesOfPiece(metainfo, piece);
+    return asked === null ? null : await this.#fetch.row(asked.request, asked.top);
   }
 
   /** Answers requests from now on. */

@@ -155,7 +155,16 @@ export class Ingest {
 
   /** Takes back a piece that was complete, without the blocks of `liars`, which are wanted again. */
   reopen(assembly: Assembly, liars: readonly number[]): void {
-    const blocks = liars.flatMap((source) => assembly.drop(source));
+    this.#takeBack(assembly, liars.flatMap((source) => assembly.drop(source)));
+  }
+
+  /** Takes back a piece that was complete, without these blocks, which are wanted again. */
+  spoil(assembly: Assembly, blocks: readonly number[]): void {
+    assembly.remove(blocks);
+    this.#takeBack(assembly, blocks);
+  }
+
+  #takeBack(assembly: Assembly, blocks: readonly number[]): void {
     this.#assemblies.set(assembly.piece, assembly);
     this.#bytes += assembly.lengthBytes;
     this.#parts.events.wasted(blocks.length * BLOCK_BYTES);

@@ -3,7 +3,7 @@
  * only the root of each file's hash tree. Every answer is proven by that root, so whoever sends a wrong one is a liar.
  */
 import { equalBytes, toHex } from "../bytes/hex.ts";
-import { pieceLevel, rootAbove, rootLevel, TREE_HASH_BYTES } from "../bytes/merkle.ts";
+import { hashAt, pieceLevel, rootAbove, rootLevel, TREE_HASH_BYTES } from "../bytes/merkle.ts";
 import { lacksLayers } from "../metainfo/hash-trees.ts";
 import { parseInfo } from "../metainfo/info.ts";
 import type { HashTree, Metainfo } from "../metainfo/types.ts";
@@ -27,6 +27,9 @@ const PATIENCE_MS = 3_000;
 /** A peer that refused, or was silent for too long, is asked again after this long, ms. */
 const REST_MS = 3_000;
 
+/** A piece with wrong blocks waits this long for the hashes of its blocks, ms: after that it is fetched again. */
+const MAX_WAIT_MS = 1_500;
+
 /** How often that is looked at, ms. */
 const LOOK_MS = 200;
 
@@ -39,9 +42,9 @@ export interface HashSource {
 
 interface Job {
   readonly request: HashRequest;
-  readonly tree: HashTree;
-  /** Where its nodes go. */
-  readonly layer: Uint8Array;
+  /** The node above all that is asked for, 32 bytes: what the answer has to lead to. */
+  readonly top: Uint8Array;
+  got(nodes: Uint8Array): void | Promise<void>;
 }
 
 /** Since when whom is asked, ms. */
@@ -58,7 +61,6 @@ export class LayerFetch<T extends HashSource> {
   readonly #tries = new WeakMap<T, number>();
   readonly #restUntilMs = new WeakMap<T, number>();
   #timer: Timer | null = null;
-  #whole: () => Promise<void> = () => Promise.resolve();
   #isClosed = false;
 
   constructor(clock: Clock, peers: { readonly sessions: Iterable<T> }) {
@@ -71,6 +73,7 @@ export class LayerFetch<T extends HashSource> {
     if (!lacksLayers(metainfo)) return done(metainfo);
     const { trees = [], pieceLengthBytes, infoBytes } = metainfo;
     const pieceLayers: Record<string, Uint8Array> = {};
+    let left = 0;
     for (const tree of trees) {
       const root = toHex(tree.root);
       // Files that are the same share a tree.
@@ -78,13 +81,41 @@ export class LayerFetch<T extends HashSource> {
       const layer = tree.layer ?? new Uint8Array(tree.pieceCount * TREE_HASH_BYTES);
       pieceLayers[root] = layer;
       if (tree.layer !== null) continue;
-      for (const request of requestsFor(tree, pieceLengthBytes)) this.#waiting.push({ request, tree, layer });
+      for (const request of requestsFor(tree, pieceLengthBytes)) {
+        const at = request.index * TREE_HASH_BYTES;
+        const got = (nodes: Uint8Array) => {
+          layer.set(nodes.subarray(0, layer.length - at), at);
+          return --left === 0 ? whole() : undefined;
+        };
+        left++;
+        this.#waiting.push({ request, top: tree.root, got });
+      }
     }
-    this.#whole = async () => {
+    const whole = async () => {
       const { pieceHashes, trees } = await parseInfo(infoBytes, { pieceLayers });
       if (!this.#isClosed) done({ ...metainfo, pieceHashes, trees: trees! });
     };
     this.pump();
+  }
+
+  /**
+   * The nodes of `request`, which lead to `top`; null when nobody can be asked for them, or has sent them after
+   * `MAX_WAIT_MS`: a piece waits for them.
+   */
+  row(request: HashRequest, top: Uint8Array): Promise<Uint8Array | null> {
+    return new Promise((resolve) => {
+      const end = (nodes: Uint8Array | null) => {
+        timer.cancel();
+        this.#asked.delete(keyOf(request));
+        this.#waiting = this.#waiting.filter((other) => other !== job);
+        resolve(nodes);
+      };
+      const job: Job = { request, top, got: end };
+      const timer = this.#clock.setTimeout(() => end(null), MAX_WAIT_MS);
+      this.#waiting.push(job);
+      this.pump();
+      if (this.#isClosed || this.#waiting.includes(job)) end(null);
+    });
   }
 
   /** Sends the requests that wait. Call it when a peer is ready or has left. */
@@ -138,20 +169,18 @@ export class LayerFetch<T extends HashSource> {
     const key = keyOf(request);
     const asked = this.#asked.get(key);
     if (asked === undefined) return;
-    const { tree, layer } = asked.job;
+    const { top, got } = asked.job;
     const nodes = hashes.subarray(0, request.count * TREE_HASH_BYTES);
     const uncles = hashes.subarray(nodes.length);
     const isWhole = hashes.length === (request.count + uncleCount(request)) * TREE_HASH_BYTES;
-    const isGood = isWhole && equalBytes(await rootAbove(nodes, request.level, request.index, uncles), tree.root);
+    const isGood = isWhole && equalBytes(await rootAbove(nodes, request.level, request.index, uncles), top);
     if (!isGood) return session.drop(grave("lie", "the peer sent hashes that do not belong to the torrent"));
     this.#tries.set(session, 0);
     if (this.#asked.get(key) !== asked) return;
     this.#asked.delete(key);
-    const at = request.index * TREE_HASH_BYTES;
-    layer.set(nodes.subarray(0, layer.length - at), at);
-    if (this.#waiting.length + this.#asked.size > 0) return this.pump();
-    this.#timer?.cancel();
-    await this.#whole();
+    if (this.#waiting.length + this.#asked.size > 0) this.pump();
+    else this.#timer?.cancel();
+    await got(nodes);
   }
 
   /** A peer does not have the hashes. */
@@ -177,6 +206,22 @@ export class LayerFetch<T extends HashSource> {
 
 function keyOf({ root, level, index, count, proofLevels }: HashRequest): string {
   return [toHex(root), level, index, count, proofLevels].join();
+}
+
+/**
+ * What has to be asked for the leaves of a piece, and the node above them; null where they are too many for a message, or
+ * only one.
+ */
+export function leavesOfPiece(metainfo: Metainfo, piece: number): { request: HashRequest; top: Uint8Array } | null {
+  const tree = metainfo.trees?.find(({ firstPiece, pieceCount }) =>
+    piece >= firstPiece && piece < firstPiece + pieceCount
+  );
+  if (tree === undefined) return null;
+  const isOnly = tree.pieceCount === 1;
+  const count = 2 ** (isOnly ? rootLevel(tree.sizeBytes) : pieceLevel(metainfo.pieceLengthBytes));
+  if (count < 2 || count > MAX_HASHES) return null;
+  const request = { root: tree.root, level: 0, index: (piece - tree.firstPiece) * count, count, proofLevels: 0 };
+  return { request, top: isOnly ? tree.root : hashAt(metainfo.pieceHashes, piece) };
 }
 
 /** What has to be asked for the layer of a tree: rows of at most 512 nodes, each with the way to the root. */

@@ -319,6 +319,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
       store,
       ports: context.ports,
       buffers: context.buffers,
+      leavesOf: (piece) => this.hashes.leaves(metainfo, piece),
       createScheduler: context.createScheduler,
       sources: new TorrentSources(this.peers, this.#webSeeds),
       events: {

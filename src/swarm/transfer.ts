@@ -11,7 +11,7 @@ import type { BufferSource } from "./assembly.ts";
 import { Ingest } from "./ingest.ts";
 import { pieceBytes } from "./layout.ts";
 import { PieceBank } from "./piece-bank.ts";
-import { pieceCheck } from "./piece-check.ts";
+import { pieceCheck, wrongLeaves } from "./piece-check.ts";
 import { PieceWaits } from "./piece-waits.ts";
 import type { ForgetPiece, SchedulerApi, SchedulerShape } from "./scheduler/types.ts";
 import type { Sources } from "./sources.ts";
@@ -39,6 +39,8 @@ export interface TransferOptions {
   readonly store: PieceStore;
   readonly ports: Pick<Ports, "clock" | "sha1" | "sha256">;
   readonly buffers: BufferSource;
+  /** SHA-256 of each block of a piece (BEP 52), proven; null when nobody sends them. Absent: there are none. */
+  readonly leavesOf?: (piece: number) => Promise<Uint8Array | null>;
   readonly createScheduler: SchedulerFactory;
   readonly sources: Sources;
   readonly events: TransferEvents;
@@ -96,6 +98,10 @@ export class Transfer {
       },
       restored: (piece, copy, isGood) => this.#ingest.restore(piece, copy, isGood),
       reopened: (assembly, liars) => this.#ingest.reopen(assembly, liars),
+      spoiled: (assembly, blocks) => {
+        this.#ingest.spoil(assembly, blocks);
+        this.kick();
+      },
       wasted: (bytes) => void (this.wastedBytes += bytes),
       convicted: (suspect, piece) => {
         this.#ingest.discardFrom(suspect.source);
@@ -103,7 +109,12 @@ export class Transfer {
       },
     };
     const matches = pieceCheck(metainfo, { sha1, sha256 });
-    const verifier = new Verifier({ shape, matches, clock, sha1, buffers, bank, sources, events });
+    const { leavesOf } = options;
+    const wrongBlocks = async (piece: number, data: Uint8Array) => {
+      const leaves = await leavesOf?.(piece) ?? null;
+      return leaves === null ? null : await wrongLeaves(data, leaves, sha256);
+    };
+    const verifier = new Verifier({ shape, matches, wrongBlocks, clock, sha1, buffers, bank, sources, events });
     this.#ingest = new Ingest({ shape, clock, buffers, bank, scheduler, verifier, events });
     this.scheduler = scheduler;
     this.bank = bank;

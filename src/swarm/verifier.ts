@@ -44,6 +44,8 @@ export interface PieceEvents {
   restored(piece: number, copy: Copy, isGood: (sender: number) => boolean): void;
   /** Its blocks from known `liars` are wanted again, the others are kept. */
   reopened(assembly: Assembly, liars: readonly number[]): void;
+  /** These blocks are wrong and wanted again, the others are good. */
+  spoiled(assembly: Assembly, blocks: readonly number[]): void;
   /** This many bytes of payload were thrown away. */
   wasted(bytes: number): void;
   /** This source sent corrupt data in `piece`. It is to be banned, and its blocks in other pieces are in doubt too. */
@@ -54,6 +56,8 @@ export interface PieceEvents {
 export interface VerifierParts {
   readonly shape: PieceShape;
   readonly matches: PieceCheck;
+  /** The blocks of a bad piece that are wrong; null where that cannot be known. Absent: never. */
+  readonly wrongBlocks?: (piece: number, data: Uint8Array) => Promise<readonly number[] | null>;
   readonly clock: Clock;
   readonly sha1: Digest;
   readonly buffers: BufferSource;
@@ -156,6 +160,9 @@ export class Verifier {
 
   async #refuse(assembly: Assembly): Promise<void> {
     this.failedPieces++;
+    const wrong = assembly.isMixed ? null : await this.#wrongBlocks(assembly);
+    if (this.#closed) return;
+    if (wrong !== null) return this.#spoil(assembly, wrong);
     if (assembly.isMixed) {
       // One of several senders may have forged a part: the piece is fetched again in whole blocks, whose senders are known.
       this.#parts.events.wasted(assembly.buffer.length);
@@ -165,6 +172,24 @@ export class Verifier {
     const of = this.#priorCase(assembly.piece, sources);
     if (of !== null && this.#verdicts.add(assembly, sources, of)) return;
     await this.#judge(assembly);
+  }
+
+  /** Null when nobody says, or says something of use: then the copy is judged as in version 1. */
+  async #wrongBlocks({ piece, buffer }: Assembly): Promise<readonly number[] | null> {
+    if (this.#doubts.has(piece) || this.#retrials.has(piece)) return null;
+    const wrong = await this.#parts.wrongBlocks?.(piece, buffer) ?? null;
+    return wrong === null || wrong.length === 0 ? null : wrong;
+  }
+
+  /** The hashes of its blocks tell which are wrong: their senders lied, and the others are kept. */
+  #spoil(assembly: Assembly, wrong: readonly number[]): void {
+    const liars = new Set(wrong.map((block) => assembly.sourceOf(block)!));
+    for (const source of liars) {
+      const suspect = this.#parts.sources.suspect(source);
+      if (suspect !== undefined) this.#convict(suspect, assembly.piece);
+    }
+    this.#hashing.delete(assembly.piece);
+    this.#parts.events.spoiled(assembly, wrong);
   }
 
   /** An earlier piece with a common sender whose second copy is awaited; null when there is none, or this one has its own case. */

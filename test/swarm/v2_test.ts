@@ -1,5 +1,5 @@
 import { test } from "node:test";
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertLess } from "@std/assert";
 import { hashPieces } from "../../src/metainfo/create.ts";
 import { magnetLink } from "../../src/metainfo/live.ts";
 import { parseMagnet } from "../../src/metainfo/magnet.ts";
@@ -8,6 +8,7 @@ import type { PieceBank } from "../../src/swarm/piece-bank.ts";
 import { UploadCache } from "../../src/swarm/upload-cache.ts";
 import { noise } from "../support/random.ts";
 import { makeV2Torrent } from "../support/v2-torrent.ts";
+import { badPeer, honest } from "./support/bad-peer.ts";
 import { Lab, soon } from "./support/lab.ts";
 import type { MemoryCache } from "./support/memory-cache.ts";
 
@@ -94,5 +95,30 @@ test("TorrentSwarm reads a torrent of version 2 by its magnet, whose metadata ha
     swarm.addPeer(seeder.address);
     assertEquals(await swarm.metadata(soon()), torrent.metainfo);
     assertEquals(await swarm.openReader(0).read(0, 400_000, { signal: soon() }), torrent.contents[0]);
+  });
+});
+
+test("TorrentSwarm fetches one block again, not the piece, when a peer of version 2 sent a wrong one", async () => {
+  const torrent = await makeV2Torrent({ "film.mp4": 400_000 });
+  await Lab.run(async (lab) => {
+    const seeder = await lab.seeder(torrent);
+    const liar = await badPeer(lab.ports, torrent, (request, answer) => {
+      const block = honest(torrent, request).slice();
+      if (request.piece === 2 && request.offset === 16_384) block[9]! ^= 1;
+      answer(block);
+    });
+    try {
+      const { swarm } = (await lab.node()).join({ metainfo: torrent.metainfo });
+      await swarm.metadata(soon());
+      swarm.addPeer(liar.address);
+      const reader = swarm.openReader(0);
+      assertEquals(await reader.read(0, 65_536, { signal: soon() }), torrent.contents[0]!.slice(0, 65_536));
+      // It is asked for the hashes of the piece, too.
+      swarm.addPeer(seeder.address);
+      assertEquals(await reader.read(0, 400_000, { signal: soon() }), torrent.contents[0]);
+      assertLess(swarm.status().wastedBytes, 65_536, "bytes thrown away");
+    } finally {
+      await liar.close();
+    }
   });
 });

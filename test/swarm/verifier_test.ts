@@ -14,7 +14,7 @@ const PIECE = 2 * BLOCK;
 const sha1 = async (bytes: Uint8Array) => new Uint8Array(await crypto.subtle.digest("SHA-1", new Uint8Array(bytes)));
 
 /** A verifier of two pieces of two blocks whose bytes are their numbers, and what it reports. */
-async function setUp() {
+async function setUp(wrongBlocks?: (piece: number) => Promise<readonly number[] | null>) {
   const clock = new FakeClock();
   const told: string[] = [];
   const good = (piece: number) => Uint8Array.from({ length: PIECE }, (_, i) => 2 * piece + Math.floor(i / BLOCK));
@@ -29,6 +29,7 @@ async function setUp() {
   const verifier = new Verifier({
     shape: { pieceCount: 2, pieceLengthBytes: PIECE, totalBytes: 2 * PIECE },
     matches: pieceCheck({ pieceHashes: hashes, pieceLengthBytes: PIECE }, { sha1, sha256: sha1 }),
+    ...(wrongBlocks === undefined ? {} : { wrongBlocks }),
     clock,
     sha1,
     buffers: { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
@@ -39,6 +40,7 @@ async function setUp() {
       failed: (piece) => void told.push(`failed ${piece}`),
       discarded: () => {},
       restored: () => {},
+      spoiled: ({ piece }, blocks) => void told.push(`spoiled ${piece}: ${blocks.join()}`),
       reopened: ({ piece }, liars) => void told.push(`reopened ${piece} without ${liars.join()}`),
       wasted: () => {},
       convicted: ({ source }) => void told.push(`convicted ${source}`),
@@ -97,4 +99,19 @@ test("Verifier waits 1.5 s for a verdict, and not at all for one on a later piec
   await others.submit(1, [3, 4], 4);
   assertEquals(others.told, ["failed 0", "failed 1"]);
   others.verifier.close();
+});
+
+test("Verifier convicts the sender of a wrong block at once, and keeps the others, when the hashes of blocks are known", async () => {
+  const { told, verifier, submit } = await setUp(() => Promise.resolve([1]));
+  await submit(0, [1, 2], 2);
+  assertEquals(told, ["convicted 2", "spoiled 0: 1"]);
+  assertEquals(verifier.holds(0), false);
+});
+
+test("Verifier fetches a piece again when nobody sends the hashes of its blocks, or they blame nobody", async () => {
+  for (const wrong of [null, []]) {
+    const { told, submit } = await setUp(() => Promise.resolve(wrong));
+    await submit(0, [1, 2], 2);
+    assertEquals(told, ["failed 0"]);
+  }
 });
