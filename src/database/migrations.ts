@@ -210,6 +210,27 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
       UNIQUE (channel, start)
     )`,
   ],
+  [
+    "ALTER TABLE playlist_items ADD COLUMN more_groups TEXT",
+    `CREATE TABLE item_groups (
+      name TEXT NOT NULL, item_id INTEGER NOT NULL, PRIMARY KEY (name, item_id)
+    ) WITHOUT ROWID`,
+    // `deleteItems` removes those of deleted items, because a trigger on deletion keeps SQLite from emptying the table at once.
+    `CREATE TRIGGER item_groups_insert AFTER INSERT ON playlist_items WHEN new.more_groups IS NOT NULL BEGIN
+      INSERT OR IGNORE INTO item_groups SELECT value, new.id FROM json_each(new.more_groups);
+    END`,
+    `CREATE TRIGGER item_groups_update AFTER UPDATE OF more_groups ON playlist_items
+      WHEN old.more_groups IS NOT new.more_groups BEGIN
+      DELETE FROM item_groups WHERE item_id = old.id AND name IN (SELECT value FROM json_each(old.more_groups));
+      INSERT OR IGNORE INTO item_groups SELECT value, new.id FROM json_each(new.more_groups);
+    END`,
+    // The user's own imports are not read again. Of several groups all but the first are in `subcategory`.
+    `UPDATE playlist_items
+      SET more_groups = '[' || replace(json_quote(subcategory), '; ', '","') || ']'
+      WHERE external_playlist_id = -1 AND subcategory <> ''
+        AND coalesce(imported ->> '$.attributes."group-title"', '') || coalesce(imported ->> '$.group', '') LIKE '%;%'`,
+    "UPDATE external_playlists SET etag = '', last_modified = '', digest = ''",
+  ],
 ];
 
 /** From this version of the database on its texts are well-formed. */

@@ -34,7 +34,7 @@ const TABLES: readonly SavedTable[] = [
   table("settings", ["key"], false, ["value"]),
   table("accounts", ["id"], true),
   table("external_playlists", ["id"], true),
-  table("playlist_items", ["id"], true, ["tags", "languages", "countries", "imported"]),
+  table("playlist_items", ["id"], true, ["tags", "languages", "countries", "imported", "more_groups"]),
   table("external_removed", ["external_playlist_id", "hash"]),
   table("guides", ["external_playlist_id", "url"]),
   table("guide_sources", ["id"], true),

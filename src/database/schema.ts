@@ -19,6 +19,8 @@ export interface PlaylistItemsTable {
   poster: string;
   category: string | null;
   subcategory: string;
+  /** Further groups of its entry, a JSON list; null when there are none. Triggers keep `item_groups` up to date. */
+  more_groups: Generated<string | null>;
   /** JSON list of strings. */
   tags: string;
   languages: string | null;
@@ -255,6 +257,8 @@ export interface Schema {
   external_playlists: ExternalPlaylistsTable;
   external_entries: ExternalEntriesTable;
   external_removed: ExternalRemovedTable;
+  /** The `more_groups` of all items, to look for. */
+  item_groups: { name: string; item_id: number };
   /** Programme guides named by lists; -1: imported lists. */
   guides: {
     external_playlist_id: number;

@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from "kysely";
 import { foldText } from "../database/names.ts";
 import type { Store } from "../database/store.ts";
 import { Categories } from "./categories.ts";
-import { among, isIndexed, listed, titleContains, titlesWith } from "./listing.ts";
+import { among, isIn, isIndexed, listed, titleContains, titlesWith } from "./listing.ts";
 import { libraryVersion, matchesOf, type Selection } from "./matches.ts";
 import { HAS_STREAM } from "./playable.ts";
 
@@ -134,7 +134,7 @@ const OF_KIND: Readonly<Record<CatalogueKind, RawBuilder<unknown>>> = {
 
 function selectionOf({ category, isFavorite, filter }: Omit<CatalogueRequest, keyof PageBounds>): Selection {
   const conditions = [PLAYABLE];
-  if (category !== undefined) conditions.push(sql`playlist_items.category = ${category}`);
+  if (category !== undefined) conditions.push(isIn(category));
   if (isFavorite !== undefined) conditions.push(sql`is_favorite = ${Number(isFavorite)}`);
   if (filter !== undefined) conditions.push(filterOf(filter));
   const title = filter === undefined ? null : requiredTitle(filter);

@@ -57,36 +57,57 @@ export class Categories {
   }
 
   async #count(db: Db, where: RawBuilder<unknown> | null): Promise<readonly Category[]> {
-    const items = where === null ? sql`count(*)` : sql`count(*) FILTER (WHERE ${where})`;
-    // Without a condition the index of categories is enough.
-    const rows = where === null ? sql`` : sql`CROSS JOIN playlist_items ON playlist_items.id = candidate.id`;
+    const counts = new Map<string, number>();
+    for (const source of [CATEGORIES, MORE_GROUPS]) await this.#add(counts, db, source, where);
+    const names = [...counts.keys()].sort((a, b) => a < b ? -1 : 1).slice(0, MAX_CATEGORIES);
+    return names.map((name) => ({ name, items: counts.get(name)! }));
+  }
+
+  async #add(counts: Map<string, number>, db: Db, source: Source, where: RawBuilder<unknown> | null): Promise<void> {
+    const wanted = [...source.condition === null ? [] : [source.condition], ...where === null ? [] : [where]];
+    const items = wanted.length === 0 ? sql`count(*)` : sql`count(*) FILTER (WHERE ${sql.join(wanted, sql` AND `)})`;
+    // Without a condition the index is enough.
+    const rows = wanted.length === 0 ? sql`` : sql`CROSS JOIN playlist_items ON playlist_items.id = candidate.id`;
     const size = new StepSize(MIN_LOOKED_AT, MAX_LOOKED_AT);
-    const counted: { name: string; items: number }[] = [];
     let after = { name: "", id: 0 };
-    for (;;) {
+    for (let names = 0; names <= MAX_CATEGORIES;) {
       const count = this.#store.isRemote ? LOOKED_AT_BY_SERVER : size.value;
       // One category may continue in the next statement. The row of its last item says where that begins.
-      const { rows: counts } = await size.run(() =>
+      const { rows: found } = await size.run(() =>
         sql<{ name: string; items: number; last: number; looked: number }>`
-          SELECT candidate.category AS name, ${items} AS items, max(candidate.id) AS last,
-            count(*) AS looked
-          FROM (SELECT category, id FROM playlist_items WHERE is_deleted = 0
-            AND (category, id) > (${after.name}, ${after.id}) ORDER BY category, id LIMIT ${count}) AS candidate
-          ${rows}
-          GROUP BY candidate.category ORDER BY candidate.category`.execute(db)
+          SELECT candidate.name AS name, ${items} AS items, max(candidate.id) AS last, count(*) AS looked
+          FROM (${source.after(after.name, after.id)} LIMIT ${count}) AS candidate ${rows}
+          GROUP BY candidate.name ORDER BY candidate.name`.execute(db)
       );
       let looked = 0;
-      for (const row of counts) {
+      for (const row of found) {
         looked += row.looked;
+        if (row.name !== after.name) names++;
         after = { name: row.name, id: row.last };
-        if (row.items === 0 || row.name === "") continue;
-        const last = counted.at(-1);
-        if (last?.name === row.name) last.items += row.items;
-        else if (counted.length === MAX_CATEGORIES) return counted;
-        else counted.push({ name: row.name, items: row.items });
+        if (row.items > 0 && row.name !== "") counts.set(row.name, (counts.get(row.name) ?? 0) + row.items);
       }
-      if (looked < count) return counted;
+      if (looked < count) return;
       await nextTurn();
     }
   }
 }
+
+/** An index of names and items. */
+interface Source {
+  /** The names and ids after a name and an id, in the order of the index. */
+  readonly after: (name: string, id: number) => RawBuilder<unknown>;
+  /** Condition on the items, where the index has more than those of the playlist. */
+  readonly condition: RawBuilder<unknown> | null;
+}
+
+const CATEGORIES: Source = {
+  after: (name, id) =>
+    sql`SELECT category AS name, id FROM playlist_items WHERE is_deleted = 0 AND (category, id) > (${name}, ${id})
+      ORDER BY category, id`,
+  condition: null,
+};
+const MORE_GROUPS: Source = {
+  after: (name, id) =>
+    sql`SELECT name, item_id AS id FROM item_groups WHERE (name, item_id) > (${name}, ${id}) ORDER BY name, item_id`,
+  condition: sql`playlist_items.is_deleted = 0`,
+};

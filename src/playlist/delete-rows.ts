@@ -1,6 +1,6 @@
 /**
  * Deletes any number of items for good, all or none, without holding up the event loop. Items are deleted nowhere else,
- * because their titles must leave the search index with them and no trigger does that.
+ * because their titles must leave the search index with them, and their groups `item_groups`, and no trigger does that.
  */
 import { type Expression, type ExpressionBuilder, sql, type SqlBool, type Transaction } from "kysely";
 import { StepSize } from "../bytes/step-size.ts";
@@ -49,6 +49,10 @@ export async function deleteItems(
       const titles = trx.selectFrom("playlist_items").select(["id", "search_text"]).where(those);
       await sql`INSERT INTO playlist_search (playlist_search, rowid, search_text)
         SELECT 'delete', id, search_text FROM ${titles.as("gone")}`.execute(trx);
+      const grouped = trx.selectFrom("playlist_items").select(["id", "more_groups"]).where(those)
+        .where("more_groups", "is not", null);
+      await sql`DELETE FROM item_groups WHERE (name, item_id) IN (
+        SELECT value, gone.id FROM ${grouped.as("gone")}, json_each(gone.more_groups))`.execute(trx);
       await trx.deleteFrom("playlist_items").where(those).execute();
     });
     after = last.id;
@@ -91,6 +95,7 @@ async function emptyBut(trx: Transaction<Schema>, ids: readonly number[]): Promi
   // A DELETE without a condition, on a table without a delete trigger, frees all pages at once.
   await sql`DELETE FROM playlist_items`.execute(trx);
   await sql`INSERT INTO playlist_search (playlist_search) VALUES ('delete-all')`.execute(trx);
+  await sql`DELETE FROM item_groups`.execute(trx);
   for (let from = 0; from < ids.length; from += STATEMENT_ENTRIES) {
     await nextTurn();
     await sql`INSERT INTO playlist_items SELECT * FROM kept_items

@@ -32,7 +32,7 @@ export async function editItem(trx: Transaction<Schema>, id: number, words: Item
     media_group: mediaGroup({ title: title ?? item.title, tvgId: tvgId ?? knownId }),
     imported: withWords(item.imported, words),
     ...title === undefined ? {} : { title, search_text: searchText(title) },
-    ...category === undefined ? {} : { category: category || null },
+    ...category === undefined ? {} : { category: category || null, more_groups: null },
     ...tvgId === undefined ? {} : { tvg_id: tvgId },
     ...address === undefined ? {} : addressColumns(locateItem(address)),
   };
@@ -53,7 +53,7 @@ export function editedColumns(item: PlaylistItem, imported: string): Partial<Pla
   const { category, tvg_id: tvgId } = item;
   const { url, content_id, infohash, transport_type, content_type, is_live } = item;
   return {
-    ...has(EDITED.category) ? { category } : {},
+    ...has(EDITED.category) ? { category, more_groups: null } : {},
     ...has(EDITED.guide) ? { tvg_id: tvgId } : {},
     ...has(EDITED.address) ? { url, content_id, infohash, transport_type, content_type, is_live } : {},
     imported: withWords(imported, {

@@ -14,6 +14,8 @@ export interface EntryFields {
   readonly title: string;
   readonly category: string | null;
   readonly subcategory: string;
+  /** As in `PlaylistItemsTable`. */
+  readonly more_groups: string | null;
   readonly languages: string | null;
   readonly countries: string | null;
   readonly tvg_id: string;
@@ -155,6 +157,10 @@ export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
   const title = entry.title.slice(0, MAX_TEXT_CHARS);
   const tvgId = short(attributes["tvg-id"]);
   const [group = "", ...more] = groupsOf(groupOf(entry));
+  const category = list.category || list.groups.of(exported.category ?? group) || null;
+  // Where the list, or the engine that exported the entry, has a category of its own, its groups are only text.
+  const isText = list.category !== "" || exported.subcategory !== undefined;
+  const further = new Set(isText ? [] : more.map((name) => list.groups.of(name)).filter((name) => name !== category));
   const { hash, hashV2 } = contentHashes({
     infohash: located.infohash,
     contentId: located.content_id,
@@ -163,9 +169,9 @@ export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
   });
   return {
     title,
-    category: list.category || list.groups.of(exported.category ?? group) || null,
-    // An item has one category: further groups are kept as text.
+    category,
     subcategory: exported.subcategory ?? (list.category === "" ? more : [group, ...more]).join("; "),
+    more_groups: further.size === 0 ? null : JSON.stringify([...further]),
     languages: short(attributes["tvg-language"]) || null,
     countries: short(attributes["tvg-country"]) || null,
     tvg_id: tvgId,

@@ -22,12 +22,19 @@ export class GroupNames {
   static async load(store: Store): Promise<GroupNames> {
     const names = new GroupNames();
     const db = await store.open();
-    for (let last = "", count = 0; count < MAX_NAMES; count++) {
-      const { rows: [next] } = await sql<{ category: string }>`SELECT category FROM playlist_items
-        WHERE is_deleted = 0 AND category > ${last} ORDER BY category LIMIT 1`.execute(db);
-      if (next === undefined) break;
-      names.of(last = next.category);
-      if (count % LOOKED_UP_AT_ONCE === 0) await nextTurn();
+    const after = [
+      (last: string) =>
+        sql<Named>`SELECT category AS name FROM playlist_items WHERE is_deleted = 0 AND category > ${last}
+          ORDER BY category LIMIT 1`,
+      (last: string) => sql<Named>`SELECT name FROM item_groups WHERE name > ${last} ORDER BY name LIMIT 1`,
+    ];
+    for (const next of after) {
+      for (let last = "", count = 0; count < MAX_NAMES; count++) {
+        const { rows: [row] } = await next(last).execute(db);
+        if (row === undefined) break;
+        names.of(last = row.name);
+        if (count % LOOKED_UP_AT_ONCE === 0) await nextTurn();
+      }
     }
     return names;
   }
@@ -41,4 +48,8 @@ export class GroupNames {
     if (this.#names.size < MAX_NAMES) this.#names.set(key, name);
     return name;
   }
+}
+
+interface Named {
+  readonly name: string;
 }

@@ -96,7 +96,8 @@ export function foundJson(nowS: number): RawBuilder<string> {
   const [before, after] = `json_object('name', title, 'infohash', infohash,
     'status', iif(${check("state")} = 'alive', 2, 1), 'availability', iif(${check("state")} = 'silent', 0, 1),
     'availability_updated_at', coalesce(${check("checked_at")}, CAST(@now@ AS INTEGER)),
-    'categories', iif(coalesce(category, '') = '', json('[]'), json_array(category)),
+    'categories', iif(coalesce(category, '') = '', json('[]'),
+      iif(more_groups IS NULL, json_array(category), json('[' || json_quote(category) || ',' || substr(more_groups, 2)))),
     'languages', ${listIn("languages")}, 'countries', ${listIn("countries")},
     'channel_id', (SELECT min(member.id) FROM playlist_items AS member
       WHERE member.media_group = playlist_items.media_group), 'bitrate', 0)`.split("@now@");

@@ -31,6 +31,7 @@ export const ENTRY_COLUMNS: readonly (keyof EntryFields)[] = [
   "title",
   "category",
   "subcategory",
+  "more_groups",
   "languages",
   "countries",
   "tvg_id",

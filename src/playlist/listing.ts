@@ -54,8 +54,19 @@ function wordsOf({ query = "" }: ItemFilter): string[] {
 
 /** The items of the playlist or the trash, or of one of its categories, as candidates. */
 export function listed(isTrash: boolean, category?: string): Pick<Selection, "candidates" | "key"> {
+  const key = sql`id`;
   const place = sql`SELECT id FROM playlist_items WHERE is_deleted = ${Number(isTrash)}`;
-  return { key: sql`id`, candidates: category === undefined ? place : sql`${place} AND category = ${category}` };
+  if (category === undefined) return { key, candidates: place };
+  // SQLite merges the two, of which both have ascending ids; no item is in both.
+  const both =
+    sql`${place} AND category = ${category} UNION ALL SELECT item_id FROM item_groups WHERE name = ${category}`;
+  return { key, candidates: sql`SELECT id FROM (${both}) WHERE true` };
+}
+
+/** SQL condition that a row of `playlist_items` has this category, or a further group of that name. */
+export function isIn(category: string): RawBuilder<unknown> {
+  return sql`(playlist_items.category = ${category}
+    OR EXISTS (SELECT 1 FROM item_groups WHERE name = ${category} AND item_id = playlist_items.id))`;
 }
 
 /** Items whose titles contain `texts`, which `foldText` returned and `isIndexed` accepts, as candidates. */
@@ -82,7 +93,7 @@ function conditionsOf(
 ): RawBuilder<unknown>[] {
   const conditions = [sql`playlist_items.is_deleted = ${trash === true ? 1 : 0}`];
   if (owner !== undefined && owner !== "") conditions.push(sql`playlist_items.owner IN ('', ${owner})`);
-  if (category !== undefined) conditions.push(sql`playlist_items.category = ${category}`);
+  if (category !== undefined) conditions.push(isIn(category));
   if (isFavorite !== undefined) conditions.push(sql`playlist_items.is_favorite = ${Number(isFavorite)}`);
   if (isEnabled !== undefined) conditions.push(sql`playlist_items.enabled = ${Number(isEnabled)}`);
   if (hasInfohash === true) conditions.push(sql`playlist_items.infohash <> ''`);

@@ -10,7 +10,7 @@ import type { ListFacts } from "../entry.ts";
 import type { M3uEntry } from "../m3u/types.ts";
 
 /** To be raised whenever the same entry makes another item than before, or items of unchanged entries stay as they are. */
-const ENTRY_VERSION = 1;
+const ENTRY_VERSION = 2;
 /** Items read in one statement, at least and at most. */
 const MIN_READ = 200;
 const MAX_READ = 5000;

@@ -162,7 +162,7 @@ async function recategorize(trx: Transaction<Schema>, id: number, category: stri
     if (last === undefined) return;
     await sql`UPDATE playlist_items SET
       category = ${category === "" ? sql`nullif(${first}, '')` : sql`${category}`},
-      subcategory = ${category === "" ? sql`''` : group}, updated_at = ${now}
+      subcategory = ${category === "" ? sql`''` : group}, more_groups = NULL, updated_at = ${now}
       WHERE id > ${after} AND id <= ${last.id} AND external_playlist_id = ${id} AND locked = 0`.execute(trx);
     after = last.id;
     await nextTurn();
