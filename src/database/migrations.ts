@@ -231,6 +231,10 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
         AND coalesce(imported ->> '$.attributes."group-title"', '') || coalesce(imported ->> '$.group', '') LIKE '%;%'`,
     "UPDATE external_playlists SET etag = '', last_modified = '', digest = ''",
   ],
+  [
+    "ALTER TABLE playlist_items ADD COLUMN sort_key REAL",
+    "CREATE INDEX playlist_items_by_sort_key ON playlist_items (sort_key) WHERE sort_key IS NOT NULL",
+  ],
 ];
 
 /** From this version of the database on its texts are well-formed. */

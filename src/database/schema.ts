@@ -68,6 +68,8 @@ export interface PlaylistItemsTable {
   search_text: Generated<string>;
   /** The entry of an M3U list that it came from (`ImportedEntry`, JSON); null when it did not come from a list. */
   imported: Generated<string | null>;
+  /** Stands for the id in the order of the library (`playlist/external/order.ts`); null: the id itself. */
+  sort_key: Generated<number | null>;
   /** Key of the entry of its external list that it is up to date with (`entryKey`); null: unknown, or no such list. */
   entry_key: Generated<number | null>;
   /** Sum of `EDITED` bits: fields the user changed, which a refresh leaves alone. */

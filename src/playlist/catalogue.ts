@@ -1,4 +1,4 @@
-/** The library as devices browse it: categories, and pages of what this engine can play, oldest first. */
+/** The library as devices browse it: categories, and pages of what this engine can play, in the order of the library. */
 import { type RawBuilder, sql } from "kysely";
 import { foldText } from "../database/names.ts";
 import type { Store } from "../database/store.ts";

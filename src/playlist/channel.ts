@@ -103,9 +103,8 @@ export class Channels {
   }
 
   /**
-   * One entry per channel that this engine can play, named after its oldest item that plays; films and
-   * folders of files are left out. Made once per
-   * change of the library.
+   * One entry per channel that this engine can play, by number, named after its oldest item that plays; films and folders of
+   * files are left out. Made once per change of the library.
    */
   async lineup(): Promise<readonly LineupEntry[]> {
     const db = await this.#store.read();
@@ -139,7 +138,7 @@ export class Channels {
       }
       await nextTurn();
     }
-    return entries;
+    return entries.sort((a, b) => byNumber(a.number, b.number));
   }
 
   /** The item with this channel number; null when there is none. */
@@ -171,6 +170,16 @@ function streamOf(row: {
   if (row.transport_type === "bt") return selectorOf(row);
   if (url === null) return null;
   return ["direct_url", imported === null ? url : addressWithHeaders(url, JSON.parse(imported) as ImportedEntry)];
+}
+
+/** `9`, `10`, `10.1`, `10.2`, `10.10`. */
+function byNumber(a: string, b: string): number {
+  const [[major = 0, minor = -1], [otherMajor = 0, otherMinor = -1]] = [parts(a), parts(b)];
+  return major - otherMajor || minor - otherMinor;
+}
+
+function parts(number: string): number[] {
+  return number.split(".").map(Number);
 }
 
 interface LineupRow extends NumberedRow {

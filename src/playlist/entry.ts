@@ -36,6 +36,7 @@ export interface EntryFields {
   readonly imported: string;
   /** See `PlaylistItemsTable`. */
   readonly entry_key?: number;
+  readonly sort_key?: number | null;
   /** Of items that another engine, or this one, exported; lists do not have them. */
   readonly description?: string;
   readonly poster?: string;

@@ -1,5 +1,5 @@
 /** Exports the playlist as an M3U list that players open and that imports back unchanged. */
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { nextTurn } from "../bytes/turn.ts";
 import type { Store } from "../database/store.ts";
 import type { PlaylistItemsTable, Schema } from "../database/schema.ts";
@@ -8,8 +8,10 @@ import { EXPORTED, groupOf, type ImportedEntry } from "./entry.ts";
 import { GUIDE_ID, hasProgrammes } from "./guide/export.ts";
 import { groupsOf } from "./group-names.ts";
 import { locateItem } from "./locate.ts";
+import { selectionOf } from "./listing.ts";
 import type { M3uEntry, M3uHeader } from "./m3u/types.ts";
 import { writeM3u } from "./m3u/write.ts";
+import { matchesOf } from "./matches.ts";
 import { comesByHttp } from "./playable.ts";
 import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
 
@@ -55,8 +57,6 @@ type Row =
   >
   & {
     readonly id: number;
-    readonly owner: string;
-    readonly enabled: number;
     readonly file_index: number | null;
     readonly given_number: string | null;
     readonly is_id_given: number;
@@ -65,34 +65,35 @@ type Row =
     readonly may_sign: number;
   };
 
-/** Yields the list as it is now, in parts: enabled items that can be played, oldest first, and the guide. */
+/** Yields the list as it is now, in parts: enabled items that can be played, in the order of the library, and the guide. */
 export async function* exportM3u(store: Store, request: ExportRequest): AsyncGenerator<string> {
   const snapshot = await store.snapshot();
   try {
-    yield* exported(snapshot.db, request);
+    yield* exported(store, snapshot.db, request);
   } finally {
     await snapshot.release();
   }
 }
 
-async function* exported(db: Kysely<Schema>, request: ExportRequest): AsyncGenerator<string> {
+async function* exported(store: Store, db: Kysely<Schema>, request: ExportRequest): AsyncGenerator<string> {
   const guides = request.guideUrl !== undefined && await hasProgrammes(db)
     ? [request.guideUrl]
     : (await db.selectFrom("guides").select("url").distinct().orderBy("url").execute()).map(({ url }) => url);
   const header: M3uHeader = { attributes: guides.length === 0 ? {} : { "url-tvg": guides.join(",") } };
-  yield* writeM3u(header, entries(db, request));
+  yield* writeM3u(header, entries(store, db, request));
 }
 
-async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenerator<M3uEntry> {
+async function* entries(store: Store, db: Kysely<Schema>, request: ExportRequest): AsyncGenerator<M3uEntry> {
   const { owner, category } = request;
-  for (let after = 0;;) {
-    let query = db.selectFrom("playlist_items").select([
+  const ids = await matchesOf(store).of(db, selectionOf({ owner, category, isEnabled: true }));
+  for (let from = 0; from < ids.length; from += PAGE_ITEMS) {
+    await nextTurn();
+    const wanted = [...ids.subarray(from, from + PAGE_ITEMS)];
+    const found = await db.selectFrom("playlist_items").select([
       MAY_NAME_PRIVATE.as("may_sign"),
       NUMBER_COLUMNS.given_number.as("given_number"),
       NUMBER_COLUMNS.is_id_given.as("is_id_given"),
       "id",
-      "owner",
-      "enabled",
       "title",
       "is_live",
       "category",
@@ -109,21 +110,15 @@ async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenera
       "poster",
       "description",
       "imported",
-      // Items to leave out are read, too: SQLite would look for the next one as long as it takes.
-    ]).where("is_deleted", "=", 0).where("id", ">", after).orderBy("id").limit(PAGE_ITEMS);
-    if (category !== undefined) query = query.where("category", "=", category);
-    await nextTurn();
-    const page = await query.execute();
-    const wanted = page.filter((row) => row.enabled === 1 && (!owner || row.owner === "" || row.owner === owner));
-    const urls = await Promise.all(wanted.map((row) => playbackUrl(row, request)));
-    for (const [index, row] of wanted.entries()) {
+    ]).where("id", "in", sql<number>`(SELECT value FROM json_each(${JSON.stringify(wanted)}))`).execute();
+    const byId = new Map(found.map((row) => [row.id, row]));
+    const page = wanted.map((id) => byId.get(id)).filter((row) => row !== undefined);
+    const urls = await Promise.all(page.map((row) => playbackUrl(row, request)));
+    for (const [index, row] of page.entries()) {
       const url = urls[index]!;
       // Films have no channel number.
       if (url !== null) yield entryOf(row, url, row.is_live === 0 ? null : await numberOf(db, row), request);
     }
-    const last = page[page.length - 1];
-    if (last === undefined || page.length < PAGE_ITEMS) return;
-    after = last.id;
   }
 }
 

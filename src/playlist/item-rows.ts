@@ -52,8 +52,8 @@ export const ENTRY_COLUMNS: readonly (keyof EntryFields)[] = [
 ];
 
 /** Columns of new items that a refresh does not write, with what most entries have. */
-const NEW_COLUMNS = { description: "", poster: "", entry_key: null } as const;
-const INSERTED = [...ENTRY_COLUMNS, "description", "poster", "entry_key"] as const;
+const NEW_COLUMNS = { description: "", poster: "", entry_key: null, sort_key: null } as const;
+const INSERTED = [...ENTRY_COLUMNS, "description", "poster", "entry_key", "sort_key"] as const;
 
 /**
  * The entries are passed as one JSON value: thousands of bound parameters would cost more than the statement itself. Each

@@ -1,5 +1,5 @@
 /**
- * Finds out which items a filter selects, in turns, and remembers it until an item changes. A page of a list, its total
+ * Finds out which items a filter selects, in turns and in the order of the library, and remembers it until an item changes. A page of a list, its total
  * and its channels then cost no more than the page: nothing but the first call after a change looks at the whole library.
  */
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
@@ -47,6 +47,12 @@ const MAX_SELECTIONS = 64;
 const CHANNEL = sql`(SELECT min(member.id) FROM playlist_items AS member
   WHERE member.media_group = playlist_items.media_group)`;
 
+/** An item that does not stand where its id is. */
+interface Moved {
+  readonly id: number;
+  readonly sort_key: number;
+}
+
 interface Known {
   readonly version: number;
   readonly ids: Promise<Float64Array>;
@@ -83,7 +89,10 @@ export class Matches {
     this.#isRemote = isRemote;
   }
 
-  /** The ids of the items selected, oldest first. Do not change the array: others get the same. */
+  /**
+   * The ids of the items selected, as the library lists them: the oldest first, but those of an external list in its order. Do
+   * not change the array: others get the same.
+   */
   async of(db: Db, selection: Selection): Promise<Float64Array> {
     const version = await libraryVersion(db);
     const { sql: text, parameters } = lookStatement(selection, 0, 0).compile(db);
@@ -131,7 +140,39 @@ export class Matches {
       after = row!.last;
       await nextTurn();
     }
-    return Float64Array.from(found.length > limit ? found.slice(0, limit) : found);
+    return await this.#inOrder(db, Float64Array.from(found.length > limit ? found.slice(0, limit) : found));
+  }
+
+  /** Puts `ids`, which ascend, into the order of the library. */
+  async #inOrder(db: Db, ids: Float64Array): Promise<Float64Array> {
+    const size = new StepSize(MIN_LOOKED_AT, MAX_LOOKED_AT);
+    const moved: Moved[] = [];
+    for (let [key, id] = [Number.MIN_SAFE_INTEGER, 0];;) {
+      const count = this.#isRemote ? LOOKED_AT_BY_SERVER : size.value;
+      const { rows } = await size.run(() =>
+        sql<Moved>`SELECT id, sort_key FROM playlist_items WHERE sort_key IS NOT NULL
+          AND (sort_key, id) > (${key}, ${id}) ORDER BY sort_key, id LIMIT ${count}`.execute(db)
+      );
+      for (const row of rows) moved.push(row);
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < count) break;
+      [key, id] = [last.sort_key, last.id];
+      await nextTurn();
+    }
+    if (moved.length === 0) return ids;
+    const isMoved = new Set(moved.map(({ id }) => id));
+    const wanted = new Set<number>();
+    const ordered: number[] = [];
+    for (const id of ids) if (isMoved.has(id)) wanted.add(id);
+    const those = moved.filter(({ id }) => wanted.has(id));
+    let next = 0;
+    for (const id of ids) {
+      if (isMoved.has(id)) continue;
+      while (next < those.length && those[next]!.sort_key < id) ordered.push(those[next++]!.id);
+      ordered.push(id);
+    }
+    while (next < those.length) ordered.push(those[next++]!.id);
+    return Float64Array.from(ordered);
   }
 
   #forget(name: string, entry: Known): void {

@@ -48,7 +48,7 @@ const MAX_MEMBERS = 1000;
 /** Results per statement: with the most items each that is 15 ms. */
 const RESULTS_AT_ONCE = 25;
 
-/** Enabled items that match, oldest first; channels by their oldest item. */
+/** Enabled items that match, in the order of the library; channels where their oldest item stands. */
 export async function searchItems(store: Store, request: SearchRequest): Promise<SearchPage> {
   const { page, pageSize, groupByChannels: perChannel } = request;
   const filter = { ...request, isEnabled: true, hasInfohash: request.foundAtS !== undefined };

@@ -134,7 +134,7 @@ test("Channels.lineup() has channels whose oldest item has nothing to play yet, 
   });
 });
 
-test("Channels.lineup() has one entry per channel, by its oldest item, and no films", async () => {
+test("Channels.lineup() has one entry per channel, by number, with the title of its oldest item, and no films", async () => {
   await withLibrary(async ({ store, playlist, channels }) => {
     const news = await playlist.add(item("News HD", 1));
     await playlist.add(item("News 4K", 2));
@@ -144,11 +144,12 @@ test("Channels.lineup() has one entry per channel, by its oldest item, and no fi
     await playlist.add({ title: "Dash", url: "http://h/web.mpd", transportType: "dash", isLive: 1 });
     await number(store, sport, "101");
     const lineup = await channels.lineup();
-    assertEquals(lineup, [{ number: String(news), title: "News HD" }, { number: "101", title: "Sport & more" }, {
-      number: String(web),
-      title: "Web",
-    }]);
-    assertEquals(await Promise.all(lineup.map((entry) => channels.itemOf(entry.number))), [news, sport, web]);
+    assertEquals(lineup, [
+      { number: String(news), title: "News HD" },
+      { number: String(web), title: "Web" },
+      { number: "101", title: "Sport & more" },
+    ]);
+    assertEquals(await Promise.all(lineup.map((entry) => channels.itemOf(entry.number))), [news, web, sport]);
     assert(await channels.itemOf("102") === 102, "an id that nobody has yet leads to no members");
     assertEquals(await channels.members({ item: 102 }), []);
   });

@@ -101,7 +101,8 @@ test("entries with one address, or one name, keep to their items by their order"
     );
     await lists.updateExternal(id);
     assertEquals((await rows()).slice(0, 4), before.map((row, i) => i === 1 ? { ...row, title: "mine" } : row));
-    assertEquals((await items()).get("C")?.url, "http://h/9");
+    assertEquals((await rows())[4]!.url, "http://h/9");
+    assertEquals((await items()).get("C")?.url, "http://h/3", "the last one in the list");
   });
 });
 
@@ -277,7 +278,7 @@ test("an update rejects with conflict and disables nothing when another engine r
     }
     assertEquals([...(await items()).values()], before);
     await clearStage(store, id);
-    await fails(() => applyEntries(store, id, staged, 1, never), /another engine/);
+    await fails(() => applyEntries(store, id, { ...staged, sortKeys: new Map() }, 1, never), /another engine/);
     assertEquals([...(await items()).values()], before);
     await lists.updateExternal(id);
     assertEquals([...(await items()).values()], before);

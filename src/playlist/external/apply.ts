@@ -106,13 +106,15 @@ export interface Applied {
   readonly rows: number;
   /** The ids of the whole list. */
   readonly ids: SharedIds;
+  /** Where new items do not come last: their `sort_key`, by position. */
+  readonly sortKeys: ReadonlyMap<number, number>;
 }
 
 /** Adds and updates the staged entries, batch by batch; each batch is one transaction. Rejects as `markVanished`. */
 export async function applyEntries(
   store: Store,
   id: number,
-  { rows, ids }: Applied,
+  { rows, ids, sortKeys }: Applied,
   now: number,
   signal: AbortSignal,
 ): Promise<void> {
@@ -123,7 +125,7 @@ export async function applyEntries(
     const isOver = await db.transaction().execute(async (trx) => {
       if (!await exists(trx, id)) return true;
       for (let at = from; at < end; at += STATEMENT_ENTRIES) {
-        await applyPart(trx, { id, ids, now }, at, Math.min(at + STATEMENT_ENTRIES, end));
+        await applyPart(trx, { id, ids, sortKeys, now }, at, Math.min(at + STATEMENT_ENTRIES, end));
         await nextTurn();
       }
       return false;
@@ -135,7 +137,7 @@ export async function applyEntries(
 /** Applies the entries at the positions from `from` to before `end`. */
 async function applyPart(
   trx: Transaction<Schema>,
-  { id, ids: sharedIds, now }: { id: number; ids: SharedIds; now: number },
+  { id, ids: sharedIds, sortKeys, now }: Omit<Applied, "rows"> & { readonly id: number; readonly now: number },
   from: number,
   end: number,
 ): Promise<void> {
@@ -149,11 +151,11 @@ async function applyPart(
   const items = new Map(known.map((item) => [item.id, item]));
   const added: EntryFields[] = [];
   const changed: Record<string, unknown>[] = [];
-  for (const entry of entries) {
+  for (const [index, entry] of entries.entries()) {
     const read = JSON.parse(entry.fields) as EntryFields;
     const fields = sharedIds.all.size === 0 ? read : { ...read, media_group: sharedIds.mediaGroupOf(read) };
     if (entry.item_id === null) {
-      added.push(fields);
+      added.push({ ...fields, sort_key: sortKeys.get(from + index) ?? null });
       continue;
     }
     // Of a channel that the user deleted for good there is none.

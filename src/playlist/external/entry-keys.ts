@@ -21,6 +21,8 @@ export class KnownItems {
   readonly #byKey = new Map<number, number>();
   /** Items without an unchanged entry so far; true: the last list had them, and they are neither in the trash nor locked. */
   readonly #free = new Map<number, boolean>();
+  /** Those that do not stand where their ids are in the order of the library. */
+  readonly #sortKeys = new Map<number, number>();
   /** Items for which the value in `#free` was true at first. */
   #present = 0;
 
@@ -31,13 +33,16 @@ export class KnownItems {
     const size = new StepSize(MIN_READ, MAX_READ);
     for (let after = 0;;) {
       const { rows } = await size.run(() =>
-        sql<Row>`SELECT id, entry_key, vanished_at IS NULL AS is_here, is_deleted = 0 AND locked = 0 AS is_shown
+        sql<
+          Row
+        >`SELECT id, entry_key, sort_key, vanished_at IS NULL AS is_here, is_deleted = 0 AND locked = 0 AS is_shown
           FROM playlist_items WHERE external_playlist_id = ${id} AND id > ${after} ORDER BY id LIMIT ${size.value}`
           .execute(db)
       );
       for (const row of rows) {
         const isPresent = row.is_here === 1 && row.is_shown === 1;
         known.#free.set(row.id, isPresent);
+        if (row.sort_key !== null) known.#sortKeys.set(row.id, row.sort_key);
         if (isPresent) known.#present++;
         // One that vanished changes by coming back.
         if (row.entry_key !== null && row.is_here === 1) known.#byKey.set(row.entry_key, row.id);
@@ -54,10 +59,17 @@ export class KnownItems {
     return this.#present;
   }
 
-  /** True when an item is as the entry with this key says; from then on the item is no longer free. */
-  settle(key: number): boolean {
+  /** Returns the item that is as the entry with this key says, which from then on is no longer free; null without one. */
+  settle(key: number): number | null {
     const item = this.#byKey.get(key);
-    return item !== undefined && this.#byKey.delete(key) && this.#free.delete(item);
+    if (item === undefined) return null;
+    this.#byKey.delete(key);
+    return this.#free.delete(item) ? item : null;
+  }
+
+  /** Where an item stands in the order of the library. */
+  sortKeyOf(item: number): number {
+    return this.#sortKeys.get(item) ?? item;
   }
 
   /** Whether an item has no unchanged entry. */
@@ -74,6 +86,7 @@ export class KnownItems {
 interface Row {
   readonly id: number;
   readonly entry_key: number | null;
+  readonly sort_key: number | null;
   readonly is_here: 0 | 1;
   readonly is_shown: 0 | 1;
 }

@@ -19,6 +19,8 @@ export interface Matched {
   readonly present: number;
   /** Which of them have no entry any more. */
   readonly lost: readonly number[];
+  /** The items of the entries that have one, by position. */
+  readonly items: ReadonlyMap<number, number>;
 }
 
 /** An entry and its item. A negative item stands for `removed[-item - 1]`, a channel that the user deleted for good. */
@@ -41,9 +43,11 @@ export async function match(
   const { removed, ids } = staged;
   const db = await store.open();
   let matched = 0;
+  const itemAt = new Map<number, number>();
   const assign = async (pairs: readonly Pair[]) => {
     if (pairs.length === 0) return;
     matched += pairs.length;
+    for (const { position, item } of pairs) if (item >= 0) itemAt.set(position, item);
     // An insert that always conflicts: unlike an update it finds each row by the primary key.
     await sql`INSERT INTO external_entries (external_playlist_id, position, hash, nth, name, fields, item_id)
       SELECT ${id}, value ->> 'position', '', 0, '', '', value ->> 'item' FROM json_each(${JSON.stringify(pairs)})
@@ -115,7 +119,7 @@ export async function match(
     await take(pairs.slice(from, from + MATCHED_AT_ONCE));
   }
   await followRemoved(store, id, removed, moved);
-  return { matched, present: staged.items.present, lost: [...free.shown] };
+  return { matched, present: staged.items.present, lost: [...free.shown], items: itemAt };
 }
 
 /** Notes the present addresses of channels that the user deleted for good. */

@@ -42,6 +42,8 @@ export interface Staged {
   readonly items: KnownItems;
   /** Ids of the unchanged entries, as `channelId` returns them. */
   readonly settledIds: ReadonlySet<string>;
+  /** The list's order: the items of unchanged entries, and for entries that were staged -1 less their position. */
+  readonly sequence: readonly number[];
   /** Channels that the user deleted for good and that no entry has under the same address. */
   readonly removed: readonly Removed[];
 }
@@ -73,6 +75,7 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
   await clearStage(store, id);
   const items = await KnownItems.load(store, id);
   const settledIds = new Set<string>();
+  const sequence: number[] = [];
   const removedRows = await db.selectFrom("external_removed").select(["hash", "tvg_id", "title"])
     .where("external_playlist_id", "=", id).execute();
   const removed = new Set(removedRows.map(({ hash }) => hash));
@@ -91,24 +94,27 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
     const facts = { ...request.facts, header: header.attributes, groups };
     const factsText = factsKey(facts);
     const write = (trx: Transaction<Schema>) => async (part: readonly M3uEntry[]) => {
-      const all: { entry: M3uEntry; fields: EntryFields }[] = [];
+      const rows: Record<string, unknown>[] = [];
       for (const entry of part) {
         const tvgId = ids.add({ title: entry.title, tvg_id: entry.attributes["tvg-id"] ?? "" });
         const entry_key = entryKey(entry, factsText);
-        if (!items.settle(entry_key)) all.push({ entry, fields: { ...entryFields(entry, facts), entry_key } });
-        else if (tvgId !== "") settledIds.add(tvgId);
+        const item = items.settle(entry_key);
+        if (item !== null) {
+          if (tvgId !== "") settledIds.add(tvgId);
+          sequence.push(item);
+          continue;
+        }
+        const fields: EntryFields = { ...entryFields(entry, facts), entry_key };
+        const { hash } = fields;
+        if (removed.has(hash)) {
+          removedHere.add(hash);
+          continue;
+        }
+        const nth = seen.get(hash) ?? 0;
+        seen.set(hash, nth + 1);
+        sequence.push(-1 - position);
+        rows.push({ position: position++, hash, nth, name: entryName(fields, entry), fields: JSON.stringify(fields) });
       }
-      const isKept = ({ hash }: EntryFields) => {
-        if (!removed.has(hash)) return true;
-        removedHere.add(hash);
-        return false;
-      };
-      const rows = all.filter(({ fields }) => isKept(fields)).map(({ entry, fields }) => {
-        const nth = seen.get(fields.hash) ?? 0;
-        seen.set(fields.hash, nth + 1);
-        const name = entryName(fields, entry);
-        return { position: position++, hash: fields.hash, nth, name, fields: JSON.stringify(fields) };
-      });
       if (rows.length === 0) return;
       await sql`INSERT INTO external_entries (external_playlist_id, position, hash, nth, name, fields)
         SELECT ${id}, value ->> 'position', value ->> 'hash', value ->> 'nth', value ->> 'name', value ->> 'fields'
@@ -145,6 +151,7 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
     ids,
     items,
     settledIds,
+    sequence,
     removed: removedRows.filter(({ hash }) => !removedHere.has(hash)),
   };
 }

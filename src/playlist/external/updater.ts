@@ -12,6 +12,7 @@ import { addGuides, ungroup } from "../import.ts";
 import { nextUpdateAt } from "../refresh-time.ts";
 import type { SpoolParts } from "../spool.ts";
 import type { TaskError } from "../tasks.ts";
+import { orderOf, storeSortKeys } from "./order.ts";
 import { LossError, requireCredible } from "./loss.ts";
 import { differingList, type FetchedList } from "./fetched-list.ts";
 import { forgetValidators } from "./validators.ts";
@@ -168,7 +169,7 @@ export class ExternalUpdater {
         signal,
       });
       const { rows } = staged;
-      const { matched, present, lost } = await match(store, row.id, staged, signal);
+      const { matched, present, lost, items } = await match(store, row.id, staged, signal);
       const now = this.#now();
       // Without a length nothing else shows that the connection broke off.
       const hasEnd = isUnpacked || headers.has("content-length") || headers.has("transfer-encoding");
@@ -178,7 +179,9 @@ export class ExternalUpdater {
       // read the list whole.
       await forgetValidators(await store.open(), "", (eb) => eb("id", "=", row.id));
       await markVanished(store, row.id, now, { rows, matched, lost });
-      await applyEntries(store, row.id, staged, now, signal);
+      const order = await orderOf(staged, items);
+      await applyEntries(store, row.id, { ...staged, sortKeys: order.added }, now, signal);
+      await storeSortKeys(store, order.moved);
       await ungroup(store, { after: 0, list: row.id }, staged.ids);
       return staged;
     } finally {

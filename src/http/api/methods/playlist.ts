@@ -151,13 +151,13 @@ export const PLAYLIST_METHODS: readonly Method[] = [
   ),
   playlistMethod(
     "playlist_get",
-    "Returns the playlist or a page of it; total_items counts all matching items.",
+    "Returns the playlist or a page of it, the oldest items first and those of an external list in its order; total_items counts all matching items.",
     z.object({
       owner: OWNER,
       offset: z.int().min(0).optional().describe("Items skipped at the beginning"),
       limit: z.int().min(0).optional().describe("Most items returned; default all"),
       query: SHORT_TEXT.optional().describe("Part of the title"),
-      category: SHORT_TEXT.optional().describe("Only items of this category"),
+      category: SHORT_TEXT.optional().describe("Only items of this category, or with a further group of that name"),
       is_favorite: z.boolean().optional().describe("true: only favourites; false: only the others"),
       show_epg: z.boolean().default(false).describe("Our addition: adds what is on each item, and what is next"),
     }),
