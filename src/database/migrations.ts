@@ -235,6 +235,7 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     "ALTER TABLE playlist_items ADD COLUMN sort_key REAL",
     "CREATE INDEX playlist_items_by_sort_key ON playlist_items (sort_key) WHERE sort_key IS NOT NULL",
   ],
+  ["ALTER TABLE external_playlists ADD COLUMN last_error_code TEXT NOT NULL DEFAULT ''"],
 ];
 
 /** From this version of the database on its texts are well-formed. */

@@ -99,6 +99,8 @@ export interface ExternalPlaylistsTable {
   /** Failed updates in a row. */
   failures: number;
   last_error: string;
+  /** The code of that error (`ErrorCode`); empty without one, and in rows of older releases. */
+  last_error_code: Generated<string>;
   etag: string;
   last_modified: string;
   /** Size, address and SHA-256 of the list that the items came from, as `ListDigest` writes them; empty when unknown. */

@@ -15,6 +15,9 @@ export const MAX_BROADCASTS = 8;
 /** A caller waits this long at most for a source to deliver, ms: cameras take up to 10 s. */
 const START_TIMEOUT_MS = 15_000;
 
+/** What is said of faults of the engine itself. */
+const INTERNAL = { code: "internal", message: "internal error" } as const;
+
 /** The parts that the desk needs. */
 export interface BroadcastDeskParts {
   readonly ports: SourcePorts;
@@ -32,7 +35,7 @@ interface Entry {
   readonly broadcast: Broadcast;
   readonly lostPackets: () => number | null;
   hasEnded: boolean;
-  error: string | null;
+  error: BroadcastFigures["error"];
 }
 
 /** Starts, lists and stops broadcasts (`BroadcastDesk`) through `SentBroadcasts`. */
@@ -81,7 +84,8 @@ export class SourceDesk implements BroadcastDesk {
       const entry: Entry = { name, source: description, broadcast, lostPackets, hasEnded: false, error: null };
       broadcast.done.then(() => entry.hasEnded = true, (error) => {
         entry.hasEnded = true;
-        entry.error = error instanceof MillraceError ? error.message : "internal error";
+        const { code, message } = error instanceof MillraceError ? error : INTERNAL;
+        entry.error = { code, message };
       });
       this.#entries.set(fileName, entry);
       return figuresOf(entry, []);

@@ -1,5 +1,5 @@
 /** Work that outlives the call that started it: its progress, errors and end. Kept in memory, for this run only. */
-import { abortError, MillraceError } from "../errors.ts";
+import { abortError, type ErrorCode, MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 
 /** Where a task's work is: `here` in bytes and database, `elsewhere` mostly in waiting for servers or peers. */
@@ -24,6 +24,12 @@ export interface TaskError {
   readonly message: string;
 }
 
+/** Why a task failed: a code for programs, and words. */
+export interface TaskFailure {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
 /** A task as callers see it. */
 export interface TaskStatus {
   readonly id: number;
@@ -38,7 +44,7 @@ export interface TaskStatus {
   readonly errors: readonly TaskError[];
   readonly errorCount: number;
   /** Why it failed. */
-  readonly failure: string | null;
+  readonly failure: TaskFailure | null;
 }
 
 /** Receives the progress of a running task. */
@@ -62,7 +68,7 @@ class Task implements TaskProgress {
   skipped = 0;
   readonly errors: TaskError[] = [];
   errorCount = 0;
-  failure: string | null = null;
+  failure: TaskFailure | null = null;
   end: () => void = () => {};
   readonly ended: Promise<void>;
   /** Runs once, after everything else of the task. */
@@ -192,8 +198,9 @@ export class TaskList {
       if (task.signal.aborted) throw abortError(task.signal);
     } catch (error) {
       state = task.signal.aborted ? "cancelled" : "failed";
-      const told = error instanceof MillraceError && error.code !== "internal" ? error.message : null;
-      if (state === "failed") task.failure = told ?? "internal error";
+      const told = error instanceof MillraceError && error.code !== "internal" ? error : null;
+      const { code, message } = told ?? { code: "internal", message: "internal error" } as const;
+      if (state === "failed") task.failure = { code, message };
       if (state === "failed" && told === null) this.#onFault(task.kind, error);
     }
     await this.#tidied(task);

@@ -7,7 +7,7 @@ import { playHash } from "./naming.ts";
 import { MemberRows } from "./peer-list.tsx";
 import { useEffect, useState } from "./state.ts";
 import { SwarmPicture } from "./swarm-picture.tsx";
-import { bytesText, errorText, text } from "./texts.ts";
+import { bytesText, codeOf, errorText, failureText, text } from "./texts.ts";
 
 /** Time between two checks, ms. */
 const LOOK_EVERY_MS = 2000;
@@ -92,10 +92,12 @@ export function BroadcastPage({ failed }: BroadcastPageProps) {
 }
 
 function BroadcastCard({ broadcast, stop }: { readonly broadcast: Broadcast; readonly stop: () => void }) {
-  const { title, source, content_id, input, upload, peers, members, lost, ended, error } = broadcast;
+  const { title, source, content_id, input, upload, peers, members, lost, ended, error, error_code } = broadcast;
   const [note, setNote] = useState("");
   const copy = () => copyText(content_id).then((isCopied) => setNote(isCopied ? text("copied") : content_id));
-  const state = error ?? (ended ? text("ended") : lost === null ? "" : text("sourceLost", lost));
+  const state = error !== null
+    ? failureText(error, codeOf(error_code))
+    : (ended ? text("ended") : lost === null ? "" : text("sourceLost", lost));
   const figures = [
     text("input", input === null ? "…" : bytesText(input)),
     text("up", bytesText(upload)),

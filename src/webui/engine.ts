@@ -153,6 +153,7 @@ export interface ExternalList {
   readonly next_update: number;
   /** Why the last fetch failed; absent or null when it did not. */
   readonly last_error?: string | null;
+  readonly last_error_code?: string;
 }
 
 /** How far an import is. */
@@ -166,6 +167,7 @@ export interface Task {
   readonly errors: readonly { readonly line: number; readonly message: string }[];
   readonly errors_total: number;
   readonly error: string | null;
+  readonly error_code: string | null;
 }
 
 /** Path that the engine stands below, without a slash at the end: behind a reverse proxy not always the root. */
@@ -369,6 +371,7 @@ export interface Broadcast {
   readonly lost: string | null;
   readonly ended: boolean;
   readonly error: string | null;
+  readonly error_code: string | null;
   readonly members: readonly Member[];
 }
 

@@ -4,7 +4,7 @@ import { Heading } from "./heading.tsx";
 import { Guides } from "./guides-list.tsx";
 import { call, type ExternalList, type Item } from "./engine.ts";
 import { useEffect, useState } from "./state.ts";
-import { errorText, text, timeText } from "./texts.ts";
+import { errorText, listFailureText, text, timeText } from "./texts.ts";
 
 /** Properties of `ListsPage`. */
 export interface ListsPageProps {
@@ -83,7 +83,7 @@ export function ListsPage({ failed }: ListsPageProps) {
               <strong>{list.name}</strong>
               <small>{list.url}</small>
               <small>{scheduleText(list)}</small>
-              {list.last_error ? <em>{text("failed", list.last_error)}</em> : null}
+              {list.last_error ? <em>{listFailureText(list.last_error, list.last_error_code ?? null)}</em> : null}
             </div>
             <button type="button" onClick={() => act(() => call("external_playlist_update", { id: String(list.id) }))}>
               {text("updateNow")}

@@ -7,7 +7,7 @@ import { CastCard } from "./cast-card.tsx";
 import { call, type CastSenders, type LogLine, type Settings, type Task } from "./engine.ts";
 import { AccessCard, EngineCard, LimitsCard, TokenCard } from "./settings-cards.tsx";
 import { useEffect, useState } from "./state.ts";
-import { errorText, text, timeText } from "./texts.ts";
+import { errorText, listFailureText, text, timeText } from "./texts.ts";
 
 /** Time between two checks, ms. */
 const LOOK_EVERY_MS = 3000;
@@ -84,6 +84,10 @@ export function SettingsPage({ failed }: SettingsPageProps) {
   );
 }
 
+function taskText({ error, error_code, state, done, total }: Task): string {
+  return error === null ? text(`task_${state}`, done, total < 0 ? "…" : total) : listFailureText(error, error_code);
+}
+
 function TasksCard({ tasks, changed }: { readonly tasks: readonly Task[]; readonly changed: () => void }) {
   return (
     <article class="card">
@@ -94,7 +98,7 @@ function TasksCard({ tasks, changed }: { readonly tasks: readonly Task[]; readon
           <li key={task.task_id}>
             <div>
               <strong>{text(TASK_NAMES[task.kind] ?? "tasks")}</strong>
-              <small>{task.error ?? text(`task_${task.state}`, task.done, task.total < 0 ? "…" : task.total)}</small>
+              <small>{taskText(task)}</small>
               {task.state === "running" && task.total > 0 ? <progress max={task.total} value={task.done} /> : null}
             </div>
             {task.state === "running" || task.state === "queued"

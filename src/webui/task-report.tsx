@@ -2,7 +2,7 @@
 /** Progress and result of an import or a check. */
 import { call, type Task } from "./engine.ts";
 import { isOver } from "./tasks.ts";
-import { text } from "./texts.ts";
+import { lineText, listFailureText, text } from "./texts.ts";
 
 /** Properties of `TaskReport`. */
 export interface TaskReportProps {
@@ -31,8 +31,9 @@ export function TaskReport({ task, close }: TaskReportProps) {
         : <progress max={Math.max(1, task.total)} value={task.done} aria-label={progressText(task)} />}
       {task.errors.length === 0 ? null : (
         <ul>
-          {task.errors.slice(0, MAX_LINES).map(({ line, message }) => <li key={line}>{text("line", line, message)}
-          </li>)}
+          {task.errors.slice(0, MAX_LINES).map(({ line, message }) => (
+            <li key={line}>{text("line", line, lineText(message))}</li>
+          ))}
         </ul>
       )}
     </div>
@@ -44,8 +45,8 @@ function progressText({ kind, done, total, skipped }: Task): string {
   return kind === "playlist_check" ? text("checking", done, all, done - skipped) : text("importing", done, all);
 }
 
-function resultText({ kind, error, done, skipped, errors_total }: Task): string {
-  if (error !== null) return text("failed", error);
+function resultText({ kind, error, error_code, done, skipped, errors_total }: Task): string {
+  if (error !== null) return listFailureText(error, error_code);
   return kind === "playlist_check"
     ? text("checked", done, done - skipped)
     : text("imported", done - skipped, skipped, errors_total);

@@ -83,6 +83,35 @@ export function failureText(message: string, code: number | null = null): string
   return text("failed", language !== "en" && key in texts ? text(key as keyof Texts) : message);
 }
 
+/**
+ * The same of a list that was fetched or imported; `error` is the code of the engine's error, null where an older engine noted
+ * none. What helps most is in the engine's words: the server's answer, and what was lost.
+ */
+export function listFailureText(message: string, error: string | null): string {
+  const status = /^the server answered (\d{3})/.exec(message)?.[1];
+  const [, lost, all] = /^the list lacks (\d+) of its (\d+) items/.exec(message) ?? [];
+  if (language === "en") return text("failed", message);
+  if (status !== undefined) return text(status === "401" ? "listLogin" : "listStatus", status);
+  if (lost !== undefined) return text("listShrunk", lost, all!);
+  return /^invalid playlist|^the list has no entries/.test(message)
+    ? text("noList")
+    : failureText(message, codeOf(error));
+}
+
+/** What the engine says of lines of a list, and the page's own words. */
+const LINE_WORDS: readonly (readonly [said: string, key: keyof Texts])[] = [
+  ["no address follows", "lineNoAddress"],
+  ["the line is too long", "lineTooLong"],
+  ["the address is too long", "lineAddressTooLong"],
+  ["not an address that can be played", "lineNotPlayable"],
+];
+
+/** The same of a line of a list, after the name of the list where it stands before it. */
+export function lineText(message: string): string {
+  const [said, key] = LINE_WORDS.find(([said]) => message.endsWith(said)) ?? ["", null];
+  return key === null ? message : message.slice(0, message.length - said.length) + text(key);
+}
+
 /** What to say of `error`: a failed call, or whatever else was thrown. */
 export function errorText(error: unknown): string {
   const { message = "", code = null } = (error ?? {}) as { message?: string; code?: unknown };

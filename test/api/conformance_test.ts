@@ -75,6 +75,7 @@ const EXTERNAL: Shape = {
   last_update: "integer",
   next_update: "integer",
   last_error: "string",
+  last_error_code: "string",
 };
 const TASK: Shape = {
   task_id: "integer",
@@ -86,6 +87,7 @@ const TASK: Shape = {
   errors: [{ line: "integer", message: "string" }],
   errors_total: "integer",
   error: "string?",
+  error_code: "string?",
 };
 const OK = '="ok"';
 

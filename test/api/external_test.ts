@@ -28,6 +28,7 @@ test("every parameter of the external playlist methods has its effect", async ()
     update_interval: 120,
     last_update: 0,
     last_error: "",
+    last_error_code: "",
   });
   assert(Math.abs(updated_at - now) <= 5 && next_update === updated_at + 120);
   assertEquals(count(), first);

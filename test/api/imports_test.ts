@@ -50,6 +50,7 @@ test("playlist_import takes a part, a body, a form with the token inside, gzip a
       errors: [{ line: 5, message: "not an address that can be played" }],
       errors_total: 1,
       error: null,
+      error_code: null,
     }, way);
     assertEquals(await titles(), ["Alpha", "Beta HD"], way);
     await call("playlist_clear", { owner: "" });
@@ -90,7 +91,7 @@ test("playlist_import refuses input that it cannot use", async () => {
   for (const text of ["<html>", "#EXTM3U\n#EXT-X-TARGETDURATION:3\n"]) {
     const { result } = await post("playlist_import", {}, { body: text });
     const status = await ended(result.task_id);
-    assertEquals(status.state, "failed");
+    assertEquals([status.state, status.error_code], ["failed", "invalid_argument"]);
     assertMatch(status.error, /invalid playlist/);
   }
   source.behaviour.status = 404;

@@ -23,21 +23,24 @@ async function badLines(): Promise<number> {
 
 test("external_playlist_get tells why the last fetch failed, until one succeeds", async () => {
   const id = String(await add("failing"));
-  const told = async () => (await call("external_playlist_get", { id })).playlist[0].last_error;
-  const cases: [Partial<typeof source.behaviour>, RegExp][] = [
-    [{ status: 503 }, /^the server answered 503$/],
-    [{ text: "<!doctype html>" }, /^invalid playlist: it is a web page/],
-    [{ text: "#EXTM3U\n" }, /^the list has no entries/],
+  const told = async () => {
+    const { last_error, last_error_code } = (await call("external_playlist_get", { id })).playlist[0];
+    return [last_error, last_error_code];
+  };
+  const cases: [Partial<typeof source.behaviour>, RegExp, string][] = [
+    [{ status: 503 }, /^the server answered 503$/, "connection_failed"],
+    [{ text: "<!doctype html>" }, /^invalid playlist: it is a web page/, "invalid_argument"],
+    [{ text: "#EXTM3U\n" }, /^the list has no entries/, "invalid_argument"],
   ];
-  for (const [behaviour, message] of cases) {
+  for (const [behaviour, message, code] of cases) {
     Object.assign(source.behaviour, { text: LIST, status: null }, behaviour);
     const { error } = await post("external_playlist_update", { id });
     assertMatch(error!.message, message);
-    assertEquals(await told(), error!.message);
+    assertEquals(await told(), [error!.message, code]);
   }
   Object.assign(source.behaviour, { text: LIST, status: null });
   await call("external_playlist_update", { id });
-  assertEquals(await told(), "");
+  assertEquals(await told(), ["", ""]);
   await call("external_playlist_delete", { id });
 });
 

@@ -160,13 +160,13 @@ test("importList() adds nothing from anything but a list, and says so", async ()
       const kept = await lists.keep(new Blob([content as BlobPart]).stream());
       for (const task of [byUrl, await lists.import(kept, "", true)]) {
         await lists.tasks.ended(task);
-        assertMatch(lists.tasks.status(task).failure ?? "none", /invalid playlist/, what);
+        assertMatch(lists.tasks.status(task).failure?.message ?? "none", /invalid playlist/, what);
       }
     }
     server.behaviour.raw = (_request, response) => void response.writeHead(206).end(listOf(...channels(3)));
     const part = lists.importUrl(`${server.url}/list.m3u`, "", true);
     await lists.tasks.ended(part);
-    assertMatch(lists.tasks.status(part).failure ?? "none", /answered 206/);
+    assertMatch(lists.tasks.status(part).failure?.message ?? "none", /answered 206/);
     assertEquals((await items()).size, 0);
   });
 });

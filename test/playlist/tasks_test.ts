@@ -47,7 +47,11 @@ test("a TaskList runs two tasks at once, in order, and reports the progress of e
   work[1]!.end(new MillraceError("too_large", "the list is too large"));
   work[2]!.end(new TypeError("secret path"));
   await Promise.all(ids.map((id) => list.ended(id)));
-  assertEquals(ids.map((id) => list.status(id).failure), [null, "the list is too large", "internal error"]);
+  assertEquals(ids.map((id) => list.status(id).failure), [
+    null,
+    { code: "too_large", message: "the list is too large" },
+    { code: "internal", message: "internal error" },
+  ]);
   assertEquals(faults.splice(0), ["import: TypeError: secret path"]);
 });
 

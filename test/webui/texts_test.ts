@@ -1,5 +1,5 @@
 import { test } from "node:test";
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { TEXTS } from "../../src/webui/texts/assets.generated.ts";
 import type { Stat } from "../../src/webui/engine.ts";
 import { statusOf } from "../../src/webui/player-status.ts";
@@ -11,6 +11,8 @@ import {
   durationText,
   errorText,
   LANGUAGES,
+  lineText,
+  listFailureText,
   mistakeText,
   reasonText,
   setLanguage,
@@ -93,6 +95,53 @@ test("errorText() translates failures by their code, and leaves the engine's own
     setLanguage("en", EN);
     assertEquals(errorText(failure("item 7 is locked", 8)), "That failed: item 7 is locked");
     assertEquals([errorText(failure("", -1)), errorText(null)], [text("engineGone"), text("engineGone")]);
+  } finally {
+    setLanguage("en", EN);
+  }
+});
+
+test("listFailureText() says in the page's own words why a list was not read, in every language but English", () => {
+  const failures: [message: string, error: string | null][] = [
+    ["the server answered 401: check login and password", "connection_failed"],
+    ["the server answered 503", "connection_failed"],
+    ["the list lacks 12 of its 20 items, perhaps by a fault of its server, so nothing was changed", "conflict"],
+    ["invalid playlist: it is a web page or XML document", "invalid_argument"],
+    ["the list has no entries; the items of the last update stay", "invalid_argument"],
+    ["the list has more than 500000 entries", "too_large"],
+    ["the list did not come in time", "timeout"],
+    ["internal error", "internal"],
+  ];
+  try {
+    for (const [language, catalogue] of Object.entries(TEXTS)) {
+      setLanguage(language, JSON.parse(catalogue));
+      for (const [message, error] of failures) {
+        const words = listFailureText(message, error);
+        assertEquals(
+          /the (?:server|list)|invalid|internal|undefined|error_/.test(words),
+          false,
+          `${language}: ${words}`,
+        );
+        for (const [number] of message.matchAll(/\b(?:401|503|12|20)\b/g)) assertMatch(words, new RegExp(number));
+      }
+      assertEquals(listFailureText("something new", ""), text("failed", "something new"));
+    }
+    setLanguage("en", EN);
+    for (const [message, error] of failures) assertEquals(listFailureText(message, error), text("failed", message));
+  } finally {
+    setLanguage("en", EN);
+  }
+});
+
+test("lineText() says in the page's own words what is wrong with a line, after the name of its list", () => {
+  try {
+    setLanguage("de", JSON.parse(TEXTS["de"]!));
+    assertEquals(lineText("no address follows"), "es folgt keine Adresse");
+    assertEquals(lineText("My list: the line is too long"), "My list: die Zeile ist zu lang");
+    assertEquals(lineText("something new"), "something new");
+    setLanguage("en", EN);
+    for (const said of ["the address is too long", "not an address that can be played"]) {
+      assertEquals(lineText(said), said);
+    }
   } finally {
     setLanguage("en", EN);
   }

@@ -6,6 +6,7 @@ import type { SettingsStore } from "../../account/settings.ts";
 import type { Analyzer } from "../../content/analysis/analyzer.ts";
 import type { MediaFinder } from "../../content/media-files.ts";
 import type { MetainfoFinder } from "../../content/metainfo.ts";
+import type { ErrorCode } from "../../errors.ts";
 import type { Catalogue } from "../../playlist/catalogue.ts";
 import type { Channels } from "../../playlist/channel.ts";
 import type { BroadcastStatus } from "../../live/broadcast/broadcast-types.ts";
@@ -107,7 +108,7 @@ export interface BroadcastFigures {
   readonly lostPackets: number | null;
   readonly hasEnded: boolean;
   /** Why it ended, null when its source did. */
-  readonly error: string | null;
+  readonly error: { readonly code: ErrorCode; readonly message: string } | null;
   readonly members: readonly MemberFigures[];
 }
 

@@ -13,6 +13,10 @@ export const VERSION_INFO = z.object({
 }).meta({ id: "Version" });
 /** An infohash or a content id in an answer. */
 export const HEX_40 = z.string().regex(/^[0-9a-f]{40}$/);
+/** Code of an error, beside its words. */
+export const ERROR_CODE = z.string().describe(
+  "Our addition: the code of that error, for programs and translations; the same as in the header Millrace-Error",
+);
 /** A background task. */
 export const TASK_ID = z.int().min(1).describe("Number of a background task");
 /** What names a stream: a magnet link is the longest. */

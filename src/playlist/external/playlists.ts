@@ -184,6 +184,7 @@ function shown(row: ExternalRow): ExternalPlaylist {
     lastUpdate: row.last_update,
     nextUpdate: row.next_update,
     lastError: row.last_error,
+    lastErrorCode: row.last_error_code,
   };
 }
 

@@ -22,6 +22,8 @@ export interface ExternalPlaylist {
   readonly nextUpdate: number;
   /** Why the last fetch failed; empty when it succeeded. */
   readonly lastError: string;
+  /** Its code; empty when it succeeded, or an older release noted the error. */
+  readonly lastErrorCode: string;
 }
 
 /** A new list. */

@@ -227,6 +227,7 @@ export class ExternalUpdater {
         last_update: now,
         failures: 0,
         last_error: "",
+        last_error_code: "",
         shrunk_at: 0,
         etag: unlessChanged(etag),
         last_modified: unlessChanged(lastModified),
@@ -246,6 +247,7 @@ export class ExternalUpdater {
   async #failed(row: ExternalRow, error: unknown): Promise<void> {
     const { store, log, random } = this.#parts;
     const isFault = !(error instanceof MillraceError);
+    const code = isFault ? "internal" : error.code;
     const told = isFault ? "internal error" : error.message.slice(0, MAX_ERROR_CHARS);
     const fields = isFault ? faultFields(error) : { error: told };
     log.log(isFault ? "error" : "warn", "an external playlist was not updated", { id: row.id, ...fields });
@@ -255,7 +257,8 @@ export class ExternalUpdater {
       // The server is fine: a loss is no reason to ask more often than usual.
       const failures = isShrunk ? 0 : row.failures + 1;
       const doubt = isShrunk && row.shrunk_at === 0 ? { shrunk_at: this.#now() } : {};
-      await db.updateTable("external_playlists").set({ failures, last_error: told, ...doubt }).where("id", "=", row.id)
+      await db.updateTable("external_playlists").set({ failures, last_error: told, last_error_code: code, ...doubt })
+        .where("id", "=", row.id)
         .execute();
       await this.#plan(row.id, failures, random());
     } catch (cause) {

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { memberJson } from "../../../playback/stat.ts";
 import { defineMethod, type Method } from "../method.ts";
 import type { BroadcastFigures } from "../parts.ts";
-import { HEX_40, INFOHASH, MEMBER, NONE, OK } from "../schemas.ts";
+import { ERROR_CODE, HEX_40, INFOHASH, MEMBER, NONE, OK } from "../schemas.ts";
 
 /** A name or a title. */
 const WORDS = z.string().trim().min(1).max(200);
@@ -31,6 +31,7 @@ const BROADCAST = z.object({
   message: z.string().nullable().describe("What else the user should know now"),
   ended: z.boolean(),
   error: z.string().nullable(),
+  error_code: ERROR_CODE.nullable(),
   members: z.array(MEMBER),
 });
 
@@ -53,7 +54,8 @@ function broadcastJson(figures: BroadcastFigures): z.input<typeof BROADCAST> {
     lost_packets: figures.lostPackets,
     message: status.message,
     ended: figures.hasEnded,
-    error: figures.error,
+    error: figures.error?.message ?? null,
+    error_code: figures.error?.code ?? null,
     members: figures.members.map(memberJson) as z.input<typeof MEMBER>[],
   };
 }

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import type { ExternalPlaylist } from "../../../playlist/external/types.ts";
 import { defineMethod, type Method } from "../method.ts";
-import { NONE, OK, SHORT_TEXT, TASK_ID } from "../schemas.ts";
+import { ERROR_CODE, NONE, OK, SHORT_TEXT, TASK_ID } from "../schemas.ts";
 
 const ID = z.int().min(1).describe("Number of an external playlist");
 const NAME = SHORT_TEXT.describe("Its name; any text");
@@ -30,10 +30,11 @@ const EXTERNAL_PLAYLIST = z.object({
   last_update: TIME,
   next_update: TIME,
   last_error: z.string().describe("Our addition: why the last fetch failed; empty when it did not"),
+  last_error_code: z.union([z.literal(""), ERROR_CODE]),
 }).meta({ id: "ExternalPlaylist" });
 
 function externalJson(list: ExternalPlaylist): z.input<typeof EXTERNAL_PLAYLIST> {
-  const { userAgent, updateInterval, updatedAt, lastUpdate, nextUpdate, lastError, ...same } = list;
+  const { userAgent, updateInterval, updatedAt, lastUpdate, nextUpdate, lastError, lastErrorCode, ...same } = list;
   return {
     ...same,
     password: "",
@@ -43,6 +44,7 @@ function externalJson(list: ExternalPlaylist): z.input<typeof EXTERNAL_PLAYLIST>
     last_update: lastUpdate,
     next_update: nextUpdate,
     last_error: lastError,
+    last_error_code: lastErrorCode,
   };
 }
 

@@ -1,7 +1,7 @@
 /** A background task as the API reports it. */
 import * as z from "zod";
 import type { TaskStatus } from "../../../playlist/tasks.ts";
-import { TASK_ID } from "../schemas.ts";
+import { ERROR_CODE, TASK_ID } from "../schemas.ts";
 
 /** The shape. */
 export const TASK = z.object({
@@ -14,6 +14,7 @@ export const TASK = z.object({
   errors: z.array(z.object({ line: z.int(), message: z.string() })).describe("The first 100; line 0: about no line"),
   errors_total: z.int(),
   error: z.string().nullable().describe("Why it failed"),
+  error_code: ERROR_CODE.nullable(),
 });
 
 /** `status` in that shape. */
@@ -23,7 +24,8 @@ export function taskJson({ id, errorCount, failure, ...status }: TaskStatus): z.
     kind: z.parse(TASK.shape.kind, status.kind),
     task_id: id,
     errors_total: errorCount,
-    error: failure,
+    error: failure?.message ?? null,
+    error_code: failure?.code ?? null,
     errors: [...status.errors],
   };
 }
