@@ -236,6 +236,11 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     "CREATE INDEX playlist_items_by_sort_key ON playlist_items (sort_key) WHERE sort_key IS NOT NULL",
   ],
   ["ALTER TABLE external_playlists ADD COLUMN last_error_code TEXT NOT NULL DEFAULT ''"],
+  // While a list is staged its entries have no items.
+  [
+    "DROP INDEX external_entries_by_item",
+    "CREATE INDEX external_entries_by_item ON external_entries (item_id) WHERE item_id IS NOT NULL",
+  ],
 ];
 
 /** From this version of the database on its texts are well-formed. */

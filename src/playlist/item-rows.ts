@@ -1,5 +1,5 @@
 /** Writing many items in one statement. */
-import { type Kysely, sql, type Transaction } from "kysely";
+import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import type { Schema } from "../database/schema.ts";
 import type { EntryFields } from "./entry.ts";
 
@@ -69,13 +69,26 @@ const INSERT = `INSERT INTO playlist_items (owner, external_playlist_id, allow_p
 export async function insertRows(
   db: Kysely<Schema> | Transaction<Schema>,
   entries: readonly EntryFields[],
-  { owner, external_playlist_id, allow_private, now }: SharedColumns,
+  shared: SharedColumns,
 ): Promise<void> {
-  if (entries.length === 0) return;
-  const values = JSON.stringify(entries.map((entry) => {
+  if (entries.length > 0) await insertText(db, sql`${rowsText(entries)}`, shared);
+}
+
+/** The rows of items of `entries`, as `insertText` takes them. */
+export function rowsText(entries: readonly EntryFields[]): string {
+  return JSON.stringify(entries.map((entry) => {
     const whole = { ...NEW_COLUMNS, ...entry };
     return INSERTED.map((name) => whole[name]);
   }));
-  await sql`${sql.raw(INSERT)}${values}) LIMIT -1 OFFSET 0),
+}
+
+/** Adds the items of rows that `rowsText` made, in their order; returns how many. `text` may be a query for that. */
+export async function insertText(
+  db: Kysely<Schema> | Transaction<Schema>,
+  text: RawBuilder<unknown>,
+  { owner, external_playlist_id, allow_private, now }: SharedColumns,
+): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`${sql.raw(INSERT)}${text}) LIMIT -1 OFFSET 0),
     (SELECT ${owner}, ${external_playlist_id}, ${allow_private}, ${now}, ${now}) AS shared`.execute(db);
+  return Number(numAffectedRows);
 }

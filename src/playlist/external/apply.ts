@@ -7,7 +7,7 @@ import type { Schema } from "../../database/schema.ts";
 import type { Store } from "../../database/store.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import { BATCH_ENTRIES, type EntryFields, STATEMENT_ENTRIES } from "../entry.ts";
-import { ENTRY_COLUMNS, insertRows } from "../item-rows.ts";
+import { ENTRY_COLUMNS, insertRows, insertText } from "../item-rows.ts";
 import type { PlaylistItem } from "../items.ts";
 import { editedColumns } from "../edit.ts";
 import { EDITED } from "../overlay.ts";
@@ -103,6 +103,8 @@ export async function sweepVanished(store: Store, limit: number, now: number): P
 
 /** The staged entries. */
 export interface Applied {
+  /** As in `Staged`. */
+  readonly isFresh: boolean;
   readonly rows: number;
   /** The ids of the whole list. */
   readonly ids: SharedIds;
@@ -114,18 +116,21 @@ export interface Applied {
 export async function applyEntries(
   store: Store,
   id: number,
-  { rows, ids, sortKeys }: Applied,
+  { isFresh, rows, ids, sortKeys }: Applied,
   now: number,
   signal: AbortSignal,
 ): Promise<void> {
   const db = await store.open();
-  for (let from = 0; from < rows; from += BATCH_ENTRIES) {
+  const perStatement = isFresh ? 1 : STATEMENT_ENTRIES;
+  const perBatch = isFresh ? BATCH_ENTRIES / STATEMENT_ENTRIES : BATCH_ENTRIES;
+  for (let from = 0; from < rows; from += perBatch) {
     if (signal.aborted) throw abortError(signal);
-    const end = Math.min(from + BATCH_ENTRIES, rows);
+    const end = Math.min(from + perBatch, rows);
     const isOver = await db.transaction().execute(async (trx) => {
       if (!await exists(trx, id)) return true;
-      for (let at = from; at < end; at += STATEMENT_ENTRIES) {
-        await applyPart(trx, { id, ids, sortKeys, now }, at, Math.min(at + STATEMENT_ENTRIES, end));
+      for (let at = from; at < end; at += perStatement) {
+        if (isFresh) await addRow(trx, id, at, now);
+        else await applyPart(trx, { id, ids, sortKeys, now }, at, Math.min(at + perStatement, end));
         await nextTurn();
       }
       return false;
@@ -134,10 +139,21 @@ export async function applyEntries(
   }
 }
 
+/** Adds the items of the row at `position`. Those of ids that are none are told apart when all are there: `ungroup`. */
+async function addRow(trx: Transaction<Schema>, id: number, position: number, now: number): Promise<void> {
+  const text = sql`(SELECT fields FROM external_entries
+    WHERE external_playlist_id = ${id} AND position = ${position} AND hash = '')`;
+  const added = await insertText(trx, text, { owner: "", external_playlist_id: id, allow_private: 0, now });
+  if (added === 0) throw overtaken();
+}
+
 /** Applies the entries at the positions from `from` to before `end`. */
 async function applyPart(
   trx: Transaction<Schema>,
-  { id, ids: sharedIds, sortKeys, now }: Omit<Applied, "rows"> & { readonly id: number; readonly now: number },
+  { id, ids: sharedIds, sortKeys, now }: Omit<Applied, "rows" | "isFresh"> & {
+    readonly id: number;
+    readonly now: number;
+  },
   from: number,
   end: number,
 ): Promise<void> {

@@ -72,6 +72,11 @@ export class KnownItems {
     return this.#sortKeys.get(item) ?? item;
   }
 
+  /** True when the list has no items at all, not even in the trash. */
+  get isNone(): boolean {
+    return this.#free.size === 0;
+  }
+
   /** Whether an item has no unchanged entry. */
   isFree(item: number): boolean {
     return this.#free.has(item);

@@ -37,9 +37,10 @@ interface Pair {
 export async function match(
   store: Store,
   id: number,
-  staged: Pick<Staged, "removed" | "ids" | "items" | "settledIds">,
+  staged: Pick<Staged, "isFresh" | "removed" | "ids" | "items" | "settledIds">,
   signal: AbortSignal,
 ): Promise<Matched> {
+  if (staged.isFresh) return { matched: 0, present: 0, lost: [], items: new Map() };
   const { removed, ids } = staged;
   const db = await store.open();
   let matched = 0;
