@@ -10,10 +10,13 @@ import { clip } from "../support/fixtures.ts";
 import { onAir } from "../support/live.ts";
 import { until } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
-import { barriers, frames, makeFilm, shot } from "./webui-support.ts";
+import { barriers, frames, makeFilm, misfits, shot } from "./webui-support.ts";
 
 /** Bytes per second of the seeder: somewhat faster than the film plays, so that it is never all here. */
 const SEED_RATE = 160_000;
+
+/** A phone, a desk, a television. */
+const SCREENS = [[390, 844], [1280, 1040], [1920, 1080]] as const;
 
 let seeder: SeededFiles;
 let browser: Browser;
@@ -127,7 +130,7 @@ test("the player shows which pieces are here and on their way, who sends them, a
     ) {
       await page.setViewportSize({ width, height });
       await page.emulateMedia({ colorScheme });
-      assertEquals(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), 0, name);
+      assertEquals(await misfits(page), { scroll: 0, small: [] }, name);
       assertEquals(await barriers(page), [], name);
       await shot(page, name);
     }
@@ -218,8 +221,13 @@ test("subtitles beside the film are off, on and off again, the sound changes its
       assertEquals(await shown(page), []);
       await choose("Subtitles", "Spanish");
       await until("they are shown", async () => (await shown(page))[0] === "Hola");
-      assertEquals(await barriers(page), []);
-      await shot(page, "player-subtitles");
+      for (const [width, height] of SCREENS) {
+        await page.setViewportSize({ width, height });
+        await page.locator(".menu > button", { hasText: "Subtitles" }).click();
+        assertEquals([await misfits(page), await barriers(page)], [{ scroll: 0, small: [] }, []], `${width} px`);
+        await shot(page, `player-subtitles-${width}`);
+        await page.keyboard.press("Escape");
+      }
       await choose("Subtitles", "Off");
       await until("they are off", async () => (await shown(page)).length === 0);
       const sound = page.locator(".menu:has-text('Sound') > button");
@@ -251,8 +259,11 @@ test("a viewer goes back in time in a broadcast, and returns to its live edge", 
           const range = document.querySelector<HTMLInputElement>(".live input");
           return range !== null && Number(range.max) - Number(range.min) > 12;
         }), 60_000);
-      assertEquals(await barriers(page), []);
-      await shot(page, "player-live");
+      for (const [width, height] of SCREENS) {
+        await page.setViewportSize({ width, height });
+        assertEquals([await misfits(page), await barriers(page)], [{ scroll: 0, small: [] }, []], `${width} px`);
+        await shot(page, `player-live-${width}`);
+      }
       const back = await page.evaluate(() => Number(document.querySelector<HTMLInputElement>(".live input")!.min) + 1);
       await page.fill(".live input", String(Math.ceil(back)));
       await until("it is there", async () => Math.abs((await video(page)).at - back) < 4);
