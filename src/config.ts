@@ -115,6 +115,12 @@ const OPTIONS = {
     60_000,
     "How far back players of a broadcast can go (with --cache disk, all beyond 90s is on disk); with broadcast: how far back its peers can go, too; part of the id",
   ),
+  recordingsLimitBytes: option(
+    "recordings-limit",
+    value.size,
+    50 * GIB,
+    "Space for recordings of broadcasts and channels, in the state directory; 0 is no limit",
+  ),
   fronts: option(
     "front",
     value.list(value.withPort(...FRONTS)),

@@ -10,6 +10,7 @@ import { openLibrary } from "./engine/library.ts";
 import { createOperating } from "./engine/operating.ts";
 import type { Engine, EngineOptions } from "./engine/options.ts";
 import { openSessions } from "./engine/playback.ts";
+import { openRecordings } from "./engine/recordings.ts";
 import { createPlayers } from "./engine/players.ts";
 import { SentBroadcasts } from "./engine/sent-broadcasts.ts";
 import { isConnected } from "./engine/state.ts";
@@ -65,6 +66,7 @@ async function assemble(ground: Ground): Promise<Engine> {
   const cushion: CushionSetting = { choice: options.cushion ?? "auto" };
   const sessions = await openSessions(ground, swarms, finding, kept.transportCache, metrics, cushion);
   const library = openLibrary(ground, store, finding, swarms);
+  const recordings = await openRecordings(ground, sessions, library.channels);
   const { players, pages, cast, ...playing } = await createPlayers(ports, options, stateDir, policy);
   const announcements = new Announcements({
     ports,
@@ -127,6 +129,7 @@ async function assemble(ground: Ground): Promise<Engine> {
       analyzer,
       media,
       ...library,
+      recordings,
       broadcasts: new SourceDesk({
         ports,
         stateDir,

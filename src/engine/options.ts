@@ -54,6 +54,8 @@ export interface EngineOptions {
    * `cache` "disk" data older than 90 s is on disk, at most `cacheLimitBytes` per broadcast. Default 60 000.
    */
   readonly liveWindowMs?: number;
+  /** Bytes of all recordings, which are kept in `stateDir`; 0 = no limit. Default 50 GiB. */
+  readonly recordingsLimitBytes?: number;
   /**
    * How much of a film a player waits for after two stops, when the peers are slower than the film: "auto": so much that
    * the rest plays without a stop; "off"; or seconds of the film. Default "auto".

@@ -12,6 +12,7 @@ import { addGuard, addPageGuard } from "./guard.ts";
 import { addPagePlayerRoutes } from "./page-player-routes.ts";
 import { addOperatingRoutes } from "./operating-routes.ts";
 import { addRequestLog } from "./request-log.ts";
+import { addRecordingRoutes } from "./recording-routes.ts";
 import { addServiceRoutes } from "./service-routes.ts";
 import { addStartRoutes } from "./start-routes.ts";
 import { addStreamRoutes } from "./stream-routes.ts";
@@ -26,6 +27,7 @@ export function createApp(parts: HttpParts, fronts: Fronts): Hono<HttpEnv> {
   addStartRoutes(app, parts);
   addStreamRoutes(app, parts);
   addControlRoutes(app, parts);
+  addRecordingRoutes(app, parts);
   fronts.addTo(app);
   addServiceRoutes(app, parts);
   addApiRoutes(app, parts);

@@ -14,6 +14,7 @@ import type { PlaybackParams } from "./playback-schema.ts";
 import { isSignedAs } from "./playlist-key.ts";
 import { startRequest } from "./start-request.ts";
 import { OUTPUT_TYPES } from "./stream-routes.ts";
+import { isUser } from "./user.ts";
 
 /** A channel to be played. */
 export interface ChannelPlayback {
@@ -40,7 +41,7 @@ export async function channelSources(
     ? { group: params.group }
     : null;
   if (name === null) return await addressed(c, parts, params, output);
-  if (!await isSignedAs(parts.api.token, params.key, ...keyName(name)) && !await isUser(c, parts, params)) {
+  if (!await isSignedAs(parts.api.token, params.key, ...keyName(name)) && !await isUser(c, parts, params.token)) {
     throw new MillraceError("denied", "items of the playlist need a key: see the API's method get_playlist_url");
   }
   const members = await parts.api.channels.members(name);
@@ -59,7 +60,7 @@ async function addressed(
   if (!address) return null;
   // Anybody else would have an open proxy.
   const isSigned = await isSignedAs(parts.api.token, params.key, "direct_url", address);
-  if (!isSigned && !await isUser(c, parts, params)) {
+  if (!isSigned && !await isUser(c, parts, params.token)) {
     throw new MillraceError("denied", "direct_url needs the access token or a key on other machines");
   }
   const addresses = [{ address, named: address, mayNamePrivate: isSigned, item: null }];
@@ -72,20 +73,6 @@ async function addressed(
       played: () => {},
     }],
   };
-}
-
-/** Whether the caller is on this machine, or has the access token. */
-async function isUser(
-  c: HttpContext,
-  { api: { token, devices } }: HttpParts,
-  params: PlaybackParams,
-): Promise<boolean> {
-  const { isLocal, page } = c.get("caller");
-  if (isLocal) return true;
-  // A page of another origin opens nothing of the user's, even with the token.
-  if (params.token === undefined || page.relation === "foreign") return false;
-  await token.refresh();
-  return token.matches(params.token) || await devices.holds(params.token);
 }
 
 /** `members` as sources of one playback. */

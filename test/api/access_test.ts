@@ -83,6 +83,10 @@ const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: bool
   broadcast_start: [false, false],
   broadcast_stop: [false, false],
   broadcast_list: [false, true],
+  recording_start: [false, true],
+  recording_list: [false, true],
+  recording_stop: [false, true],
+  recording_delete: [false, true],
 };
 
 test("the registry's flags are those of section 4.4", () => {

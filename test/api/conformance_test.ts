@@ -225,13 +225,14 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
   ["get_tasks", "", { tasks: [TASK] }],
   ["get_log", "", { lines: [{ time: "integer", level: "|error|warn", message: "string", detail: "string" }] }],
   ["broadcast_list", "", { broadcasts: [] as never }],
+  ["recording_list", "", { recordings: [] as never }],
   ["get_cast_senders", "", { key: "=null", allowed: [] as never, pending: [] as never }],
   ["playlist_check", "ids=2&owner=me&query=b&category=c", { task_id: "integer" }],
   ["playlist_get_checks", "ids=2,4", { checks: [] as never }],
 ];
 /**
  * These need a file, a web server, an account, a player or a task: content_test.ts, icons_test.ts, players_test.ts,
- * imports_test.ts, external_test.ts, guide_test.ts, lists_test.ts, broadcasts_test.ts, ../account.
+ * imports_test.ts, external_test.ts, guide_test.ts, lists_test.ts, broadcasts_test.ts, recordings_test.ts, ../account.
  */
 const ELSEWHERE = [
   "get_media_files",
@@ -247,6 +248,9 @@ const ELSEWHERE = [
   "cancel_task",
   "external_playlist_update",
   "epg_source_update",
+  "recording_start",
+  "recording_stop",
+  "recording_delete",
   "broadcast_start",
   "broadcast_stop",
   "set_cast_sender",

@@ -81,6 +81,7 @@ const ADDITIONS = [
     "remove_device",
     "get_torrent_progress",
   ],
+  ...["recording_start", "recording_list", "recording_stop", "recording_delete"],
 ];
 /** Methods that need no token. */
 const PUBLIC = [

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { after, before, test } from "node:test";
 import { assertEquals, assertMatch } from "@std/assert";
+import { TOKEN } from "../api/support.ts";
 import { type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { clipPath } from "../support/fixtures.ts";
 import { run } from "../support/process.ts";
@@ -31,7 +32,7 @@ function encoder(args: readonly string[]) {
 
 before(async () => {
   directory = await temporaryDirectory();
-  engine = await serveEngine();
+  engine = await serveEngine({ accessToken: TOKEN, stateDir: `${directory.path}/state` });
   web = await serveWeb((request, response) => {
     const path = request.url!;
     asked.push(path);
@@ -108,6 +109,31 @@ test("mpv and VLC play a channel from both outputs", async () => {
       assertMatch(stderr, /Received first picture|first picture|using video output module|Buffering 100%/i, output);
     })(),
   ]));
+});
+
+test("ffmpeg and mpv play a recording while it grows, and ffprobe finds its length afterwards", async () => {
+  const call = async (method: string, params: Record<string, string> = {}) => {
+    const query = new URLSearchParams({ method, token: TOKEN, ...params });
+    const { result, error } = await (await fetch(`${engine.url}/server/api?${query}`)).json();
+    assertEquals(error, null, method);
+    return result;
+  };
+  const { id } = await call("recording_start", { direct_url: `${web.base}/live`, title: "News", duration: "600" });
+  const recording = async () => (await call("recording_list")).recordings[0];
+  await until("four seconds are recorded", async () => (await recording()).duration > 4, 60_000);
+  const { url, manifest_url: manifest } = await recording();
+  await Promise.all([url, manifest].map(async (at) => {
+    const { code, stderr } = await run("ffmpeg", ["-v", "warning", "-nostdin", "-i", at, "-t", "8", "-f", "null", "-"]);
+    const complaints = stderr.split("\n").filter((line) => line !== "" && !/monotonic|dts/i.test(line));
+    assertEquals([code, complaints], [0, []], at);
+  }));
+  const mpv = ["--no-config", "--vo=null", "--ao=null", "--msg-level=all=warn,cplayer=info", "--length=6"];
+  const { code, text } = await run("mpv", [...mpv, manifest]);
+  assertEquals(code, 0, text.slice(-800));
+  await call("recording_stop", { id });
+  const { duration } = await recording();
+  const probe = await run("ffprobe", ["-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", manifest]);
+  assertEquals(Math.abs(Number(probe.text) - duration) < 1, true, `${probe.text} for ${duration} s`);
 });
 
 test("a channel's upstream is closed soon after its last viewer left", async () => {

@@ -19,6 +19,7 @@ import type { Playlist } from "../../playlist/items.ts";
 import type { Guide } from "../../playlist/guide/guide.ts";
 import type { Lists } from "../../playlist/lists.ts";
 import type { Sessions } from "../../playback/sessions.ts";
+import type { Recordings } from "../../recordings/recordings.ts";
 import type { CastReceiver } from "../../players/engines/cast-receiver.ts";
 import type { CastSenders } from "../../players/engines/cast-senders.ts";
 import type { Players } from "../../players/players.ts";
@@ -154,6 +155,8 @@ export interface ApiParts {
   readonly positions: Positions;
   readonly operating: Operating;
   readonly broadcasts: BroadcastDesk;
+  /** null: the engine keeps nothing on disk. */
+  readonly recordings: Recordings | null;
   /** Whether programs on the engine's machine can show windows to a user. */
   readonly hasScreen: () => boolean;
   /** Whether peers, DHT nodes or trackers answer. */

@@ -18,6 +18,7 @@ import { OPERATING_METHODS } from "./methods/operating.ts";
 import { PLAYER_METHODS } from "./methods/players.ts";
 import { PLAYLIST_METHODS } from "./methods/playlist.ts";
 import { POSITION_METHODS } from "./methods/positions.ts";
+import { RECORDING_METHODS } from "./methods/recordings.ts";
 import { SEARCH_METHODS } from "./methods/search.ts";
 import { STATUS_METHODS } from "./methods/status.ts";
 
@@ -66,6 +67,7 @@ export const METHOD_GROUPS: readonly MethodGroup[] = [
     methods: OPERATING_METHODS,
   },
   { name: "Broadcasts", summary: "Live broadcasts that this engine sends.", methods: BROADCAST_METHODS },
+  { name: "Recordings", summary: "Broadcasts and channels that are kept on disk.", methods: RECORDING_METHODS },
 ];
 
 /** In the same order. */

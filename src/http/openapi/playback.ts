@@ -113,6 +113,12 @@ function startOperations(operationId: string, what: string, components: Componen
   };
 }
 
+/** Of the addresses of recordings. */
+const RECORDED: readonly Json[] = [
+  inPath("recording", "Id of the recording"),
+  inQuery("key", { type: "string", description: "From recording_list" }),
+];
+
 /** Addresses that players read. Programs take these addresses from responses and never make them. */
 function streamPaths(): Json {
   const range: Json = {
@@ -172,6 +178,12 @@ function streamPaths(): Json {
       ],
       HLS,
     ),
+    "/engine/recording/{recording}.ts": stream("read_recording", "A recording as MPEG TS.", RECORDED, TS, true),
+    "/engine/recording/{recording}.m3u8": stream("read_recording_playlist", "A recording as HLS.", RECORDED, HLS),
+    "/engine/recording/{recording}/{segment}.ts": stream("read_recording_segment", "A segment of a recording.", [
+      ...RECORDED,
+      inPath("segment", "Number of the segment", { type: "integer" }),
+    ], TS),
     "/engine/s/{infohash}/{session}/{subtitle}.vtt": stream("read_subtitles", "Subtitles of a session as WebVTT.", [
       INFOHASH,
       SESSION,

@@ -118,5 +118,5 @@ export function setUpChannels(answers: Record<string, Answer>) {
     while (!isOver) await run(STEP_MS);
     return await starting;
   };
-  return { clock, asked, open, channels, sessions, begin, run };
+  return { clock, asked, open, channels, sessions, request, begin, run };
 }

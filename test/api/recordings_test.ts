@@ -1,0 +1,68 @@
+/** Recordings by the methods of the API, and the addresses at which they play. */
+import { test } from "node:test";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { EndlessClip } from "../playback/live-support.ts";
+import { temporaryDirectory } from "../support/engine.ts";
+import { until } from "../support/until.ts";
+import { serveWeb } from "../support/web.ts";
+import { ADDRESSES, type CalledEngine, TOKEN, withEngine } from "./support.ts";
+
+const getter = ({ engine }: CalledEngine) =>
+(
+  url: string,
+  headers: Record<string, string> = {},
+  from: keyof typeof ADDRESSES = "intranet",
+) => engine.fetch(new Request(url, { headers }), { remote: { host: ADDRESSES[from], port: 1 } });
+
+test("recording_start records a channel that plays while it grows, for those with its key, until recording_delete", async () => {
+  const directory = await temporaryDirectory();
+  const web = await serveWeb((_request, response) => {
+    const media = new EndlessClip();
+    response.writeHead(200).write(media.next(5000));
+    const timer = setInterval(() => response.write(media.next(50)), 50);
+    response.on("close", () => clearInterval(timer));
+  });
+  try {
+    await withEngine(async (called) => {
+      const { call } = called;
+      const get = getter(called);
+      const started = await call("recording_start", { token: TOKEN, direct_url: `${web.base}/live`, title: "News" });
+      assertEquals([started.error, started.result.title, started.result.state], [null, "News", "recording"]);
+      const list = async () => (await call("recording_list", { token: TOKEN })).result.recordings;
+      await until("two segments are there", async () => (await list())[0].duration > 2);
+      const [{ id, url, manifest_url: manifest }] = await list();
+      const part = await get(url, { range: "bytes=188-375" });
+      assertEquals([part.status, (await part.arrayBuffer()).byteLength], [206, 188]);
+      assertMatch(part.headers.get("content-range")!, /^bytes 188-375\/\*$/);
+      const growing = (await get(url)).body!.getReader();
+      assertEquals((await growing.read()).value![0], 0x47);
+      const playlist = await (await get(manifest)).text();
+      assertMatch(playlist, /#EXT-X-MEDIA-SEQUENCE:0\n/);
+      assert(!playlist.includes("ENDLIST"));
+      const segment = await get(/^http.*$/m.exec(playlist)![0]);
+      assertEquals([segment.status, new Uint8Array(await segment.arrayBuffer())[0]], [200, 0x47]);
+      assertEquals((await get(url.replace(/\?.*/, ""))).status, 403);
+      assertEquals((await get(url.replace(/\?.*/, ""), {}, "loopback")).status, 200);
+      assertEquals((await call("recording_stop", { token: TOKEN, id })).result, "ok");
+      for (let next = await growing.read(); !next.done;) next = await growing.read();
+      assertMatch(await (await get(manifest)).text(), /#EXT-X-ENDLIST/);
+      const whole = await get(url);
+      assertEquals(whole.headers.get("content-length"), String((await list())[0].size));
+      await whole.body!.cancel();
+      assertEquals((await call("recording_delete", { token: TOKEN, id })).result, "ok");
+      assertEquals([await list(), (await get(url)).status], [[], 404]);
+    }, { stateDir: `${directory.path}/state` });
+  } finally {
+    await web.close();
+    await directory.remove();
+  }
+});
+
+test("recording_start says what is missing, and where an engine keeps nothing on disk", () =>
+  withEngine(async ({ call }) => {
+    const message = async (params: Record<string, string>) =>
+      (await call("recording_start", { token: TOKEN, ...params })).error?.message ?? "";
+    assertMatch(await message({ direct_url: "http://a.example/live" }), /--state-dir/);
+    assertEquals((await call("recording_list", { token: TOKEN })).result.recordings, []);
+    assertMatch((await call("recording_start", { direct_url: "http://a.example" })).error!.message, /token/);
+  }));
