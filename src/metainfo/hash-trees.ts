@@ -90,7 +90,9 @@ export async function readHybridTrees(
 }
 
 /** The name by which version 2 knows a torrent of both versions, 40 hexadecimal digits; null for other torrents. */
-export function secondName({ infohashV2, shortPieces }: Pick<Metainfo, "infohashV2" | "shortPieces">): string | null {
+export function secondName(
+  { infohashV2, shortPieces }: Pick<Metainfo, "infohashHex" | "infohashV2" | "shortPieces">,
+): string | null {
   return infohashV2 === undefined || shortPieces !== undefined ? null : toHex(infohashV2.subarray(0, 20));
 }
 

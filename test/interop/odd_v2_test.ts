@@ -11,7 +11,7 @@ import { magnetLink } from "../../src/metainfo/live.ts";
 import { parseMagnet } from "../../src/metainfo/magnet.ts";
 import { encodeMetainfo, parseTransportFile } from "../../src/metainfo/transport-file.ts";
 import type { Metainfo } from "../../src/metainfo/types.ts";
-import type { SwarmTarget } from "../../src/swarm/types.ts";
+import type { Swarm, SwarmTarget } from "../../src/swarm/types.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 import { start } from "../support/process.ts";
 import { assertSame } from "./peers/content.ts";
@@ -21,19 +21,21 @@ const ODD_PY = fileURLToPath(new URL("./peers/odd_v2.py", import.meta.url));
 /** Longest that making all torrents, or fetching one, may take, ms. */
 const TIMEOUT_MS = 60_000;
 
-/** What is known of a torrent, by the way it is named. */
-const WAYS: Record<string, (metainfo: Metainfo) => SwarmTarget | Promise<SwarmTarget>> = {
-  "by transport file": (metainfo) => ({ metainfo }),
-  "without its piece layers": async (metainfo) => ({
+/** What is known of a torrent, by the way it is named; the link names the peer, too. */
+const WAYS: Record<string, (metainfo: Metainfo, link: string) => SwarmTarget | Promise<SwarmTarget>> = {
+  "by transport file": (metainfo, link) => ({ metainfo, magnet: parseMagnet(link) }),
+  "without its piece layers": async (metainfo, link) => ({
     metainfo: await parseTransportFile(encodeMetainfo({ ...metainfo, trees: [] })),
+    magnet: parseMagnet(link),
   }),
-  "with wrong piece layers": async (metainfo) => {
+  "with wrong piece layers": async (metainfo, link) => {
     const trees = metainfo.trees!.map(({ root, layer }) => ({ root, layer: layer && layer.map((byte) => byte ^ 1) }));
-    return { metainfo: await parseTransportFile(encodeMetainfo({ ...metainfo, trees })) };
+    return {
+      metainfo: await parseTransportFile(encodeMetainfo({ ...metainfo, trees })),
+      magnet: parseMagnet(link),
+    };
   },
-  "by the magnet of version 2": (metainfo) => ({
-    magnet: parseMagnet(magnetLink(metainfo).replace(/xt=urn:btih:\w+&/, "")),
-  }),
+  "by the magnet of version 2": (_, link) => ({ magnet: parseMagnet(link.replace(/xt=urn:btih:\w+&/, "")) }),
 };
 
 test("twenty-one odd torrents of version 2 that libtorrent seeds are read whole, however they are named", async () => {
@@ -55,8 +57,9 @@ test("twenty-one odd torrents of version 2 that libtorrent seeds are read whole,
           const metainfo = await parseTransportFile(new Uint8Array(await readFile(join(root, file))));
           // libtorrent sends nobody the metadata of a private torrent.
           if (metainfo.isPrivate && way.includes("magnet")) continue;
-          const lease = engine.swarms.acquire(await targetOf(metainfo));
-          await readWhole(lease.swarm, Number(port), metainfo, root, `${file} ${way}`);
+          const link = `${magnetLink(metainfo)}&x.pe=127.0.0.1:${port}`;
+          const lease = engine.swarms.acquire(await targetOf(metainfo, link));
+          await readWhole(lease.swarm, metainfo, root, `${file} ${way}`);
           lease.release({ atOnce: true });
         }
       } finally {
@@ -69,15 +72,8 @@ test("twenty-one odd torrents of version 2 that libtorrent seeds are read whole,
   }
 });
 
-async function readWhole(
-  swarm: ReturnType<Awaited<ReturnType<typeof createEngine>>["swarms"]["acquire"]>["swarm"],
-  port: number,
-  metainfo: Metainfo,
-  root: string,
-  what: string,
-): Promise<void> {
+async function readWhole(swarm: Swarm, metainfo: Metainfo, root: string, what: string): Promise<void> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  swarm.addPeer({ host: "127.0.0.1", port });
   await swarm.metadata(signal);
   swarm.setDownloadAll(true);
   await swarm.completed(signal);
