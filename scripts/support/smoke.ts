@@ -2,7 +2,7 @@
 import os from "node:os";
 import path from "node:path";
 import process from "node:process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { run, start } from "../../test/support/process.ts";
 
 /** A form of the program: how it is started, and in which folder and environment. */
@@ -40,6 +40,8 @@ export async function playsDemo(form: Form): Promise<void> {
 export async function serves(form: Form): Promise<void> {
   const [name, ...before] = form.command;
   const directory = mkdtempSync(path.join(os.tmpdir(), "millrace-smoke-"));
+  // Some forms run as a user of their own.
+  chmodSync(directory, 0o777);
   const program = start(name, [
     ...[...before, ...ALONE, "--access-token", TOKEN],
     ...["--state-dir", path.join(directory, "state"), "--cache-dir", path.join(directory, "cache")],
