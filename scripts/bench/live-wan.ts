@@ -36,6 +36,24 @@ const MIXED = {
   gapMs: 1500,
   uplinksMbit: [1.5, 0.4, 4, 2.5, 0.8, 8, 2, 3],
 } as const;
+/** Lines that carry 2.4 times the stream; nobody is told what they carry. */
+const NARROW = {
+  streamMbit: 1.7,
+  sourceUplinkMbit: 8,
+  viewers: 12,
+  seconds: 40,
+  gapMs: 1200,
+  uplinksMbit: [4],
+  delayMs: [8, 40],
+  queueMs: 250,
+} as const;
+/** 1.4 times the bitrate on average. */
+const NARROW_MIXED = {
+  ...NARROW,
+  sourceUplinkMbit: 5,
+  sourceLimitMbit: 4,
+  uplinksMbit: [3, 0.8, 1.2, 6, 2.5, 0.7],
+} as const;
 /** Lines that are no limit. */
 const WIDE = { ...NETWORK, viewers: 16, seconds: 40, gapMs: 1200, uplinksMbit: [20] } as const;
 
@@ -54,6 +72,12 @@ const ROWS: Readonly<Record<string, Row>> = {
   "weakest-first": { ...MIXED, uplinksMbit: [0.4, 0.8, 1.5, 2, 2.5, 3, 4, 8] },
   "wide": WIDE,
   "loss": { ...WIDE, loss: 0.01 },
+  "narrow": NARROW,
+  "narrow-loss": { ...NARROW, loss: 0.01 },
+  "narrow-bursts": { ...NARROW, loss: 0.01, lossBurst: 5 },
+  "narrow-mixed": NARROW_MIXED,
+  "narrow-mixed-loss": { ...NARROW_MIXED, loss: 0.01 },
+  "narrow-mixed-heavy": { ...NARROW_MIXED, loss: 0.02 },
   "closed-70": { ...WIDE, closedShare: 0.7 },
   "closed-90": { ...WIDE, closedShare: 0.9 },
   "closed-source": { ...WIDE, closedShare: 0.625, closedSource: true },

@@ -2,12 +2,12 @@
 """A wide-area network between network namespaces, for kernels without netem. Needs root and Linux.
 
 The first line of standard input describes the nodes, as JSON:
-  {"nodes": [{"namespace": "a", "address": "52.0.1.1", "uplinkMbit": 4, "queueMs": 300, "delayMs": 20, "loss": 0, "isClosed": false}, ...]}
+  {"nodes": [{"namespace": "a", "address": "52.0.1.1", "uplinkMbit": 4, "queueMs": 300, "delayMs": 20, "loss": 0, "lossBurst": 1, "isClosed": false}, ...]}
 It creates the namespaces and prints "up". Further lines are commands: "hole 3" makes node 3 swallow everything from now on.
 When standard input ends, it prints what it has carried as JSON, ends all processes in the namespaces and deletes them.
 
 What a node sends takes its up-link's time (`uplinkMbit`, 0: none). A packet that finds `queueMs` or more before it in the
-line is dropped. `loss` of the others is lost on the way. They arrive after the `delayMs` of the sender and of the receiver.
+line is dropped. `loss` of the others is lost on the way, on average `lossBurst` in a row. They arrive after the `delayMs` of the sender and of the receiver.
 Down-links take no time. Nobody can open a TCP connection to a closed node. It hears datagrams only from an address and
 port to which it has sent one from the same port within the last minute.
 """
@@ -42,13 +42,19 @@ PRIORITY = 1
 
 
 class Node:
-    def __init__(self, tun, address, uplinkMbit, queueMs, delayMs, loss, isClosed, **_):
+    def __init__(self, tun, address, uplinkMbit, queueMs, delayMs, loss, lossBurst, isClosed, **_):
         self.tun = tun
         self.address = socket.inet_aton(address)
         self.byte_s = 8e-6 / uplinkMbit if uplinkMbit > 0 else 0
         self.queue_s = queueMs / 1000
         self.delay_s = delayMs / 1000
         self.loss = loss
+        # Bursts by Gilbert and Elliott: the line is bad for so many packets, and loses them all. As many are lost in a row when
+        # each is lost by itself.
+        burst = max(lossBurst, 1 / (1 - loss))
+        self.loss_begins = loss / (1 - loss) / burst
+        self.loss_goes_on = 1 - 1 / burst
+        self.is_bad = False
         # When the line has sent what it was given so far.
         self.free_s = 0.0
         # Of a closed node: when it last sent a datagram, by the other's address, the other's port and its own port.
@@ -59,6 +65,11 @@ class Node:
         if packet[9] == UDP:
             at = (packet[0] & 15) * 4
             self.flows[packet[16:20] + packet[at + 2:at + 4] + packet[at:at + 2]] = now
+
+    def loses(self):
+        """Whether the next packet is lost on the way."""
+        self.is_bad = random.random() < (self.loss_goes_on if self.is_bad else self.loss_begins)
+        return self.is_bad
 
     def refuses(self, packet, now):
         """Whether the router of a closed node drops what comes."""
@@ -131,7 +142,7 @@ class Network:
                 self.dropped += 1
                 continue
             sender.free_s = start_s = start_s + len(packet) * byte_s
-            if loss and random.random() < loss:
+            if loss and sender.loses():
                 self.lost += 1
                 continue
             if receiver.flows is not None and receiver.refuses(packet, now):

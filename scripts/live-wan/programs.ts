@@ -78,7 +78,7 @@ export interface BroadcasterOptions {
   readonly input: readonly string[];
   readonly stateDir: string;
   readonly tracker: string;
-  readonly limitMbit: number;
+  readonly limitMbit: number | undefined;
   readonly toldMbit: number | undefined;
 }
 
@@ -86,8 +86,7 @@ export interface BroadcasterOptions {
 export async function startBroadcaster(network: WideArea, options: BroadcasterOptions): Promise<Broadcaster> {
   const { command, stateDir, tracker, limitMbit, toldMbit } = options;
   const rates = [
-    "--upload-limit",
-    `${limitMbit}Mbit/s`,
+    ...limitMbit === undefined ? [] : ["--upload-limit", `${limitMbit}Mbit/s`],
     ...toldMbit === undefined ? [] : ["--bitrate", `${toldMbit}Mbit/s`],
   ];
   const stream = ["--source", "-", "--name", "wan", "--tracker", tracker, ...rates];

@@ -13,8 +13,8 @@ export interface LiveWanSpec {
   /** Up-links of the viewers in the order of arrival, again from the first after the last. */
   readonly uplinksMbit: readonly number[];
   readonly sourceUplinkMbit: number;
-  /** The broadcaster's `--upload-limit`. */
-  readonly sourceLimitMbit: number;
+  /** The broadcaster's `--upload-limit`. Default: none. */
+  readonly sourceLimitMbit?: number;
   readonly streamMbit: number;
   /** An MPEG TS that is broadcast again and again. Default: one of `streamMbit` is made. */
   readonly clip?: string;
@@ -26,8 +26,9 @@ export interface LiveWanSpec {
   readonly delayMs: readonly [least: number, most: number];
   /** How much an up-link's router holds before it drops packets. */
   readonly queueMs: number;
-  /** Share of packets lost. Default 0. */
+  /** Share of packets lost, and how many in a row on average. Default 0 and 1. */
   readonly loss?: number;
+  readonly lossBurst?: number;
   /** Share of viewers that nobody can connect to, and whether the source is so. Default 0, false. */
   readonly closedShare?: number;
   readonly closedSource?: boolean;
@@ -65,6 +66,7 @@ export interface WanNode {
   readonly queueMs: number;
   readonly delayMs: number;
   readonly loss: number;
+  readonly lossBurst: number;
   readonly isClosed: boolean;
 }
 
@@ -92,6 +94,7 @@ export function planOf(spec: LiveWanSpec): WanPlan {
     queueMs: spec.queueMs,
     delayMs: least + (most - least) * random(),
     loss: spec.loss ?? 0,
+    lossBurst: spec.lossBurst ?? 1,
     isClosed,
   });
   const nodes = [

@@ -11,6 +11,7 @@ import { temporaryDirectory } from "../support/engine.ts";
 import { run } from "../support/process.ts";
 
 const BYTES_PER_MBIT = 125_000;
+const SOURCE_LIMIT_MBIT = 4;
 /**
  * The programs go before other work on this machine, which would delay blocks by as much as their lines do. Linux divides
  * processor time between sessions first, so they get one of their own with a priority, and have one within it.
@@ -41,7 +42,7 @@ const SPEC: Omit<LiveWanSpec, "engine"> = {
   gapMs: 1300,
   uplinksMbit: [1.5, 0.4, 4, 2.5, 0.8, 8, 2, 3],
   sourceUplinkMbit: 6,
-  sourceLimitMbit: 4,
+  sourceLimitMbit: SOURCE_LIMIT_MBIT,
   streamMbit: 1.88,
   delayMs: [5, 25],
   queueMs: 300,
@@ -82,7 +83,7 @@ function simulate(): { lagP95S: number; continuity: number } {
       uplinks: SPEC.uplinksMbit.map((uplink) => uplink * BYTES_PER_MBIT),
       sourceLine: {
         bytesPerS: SPEC.sourceUplinkMbit * BYTES_PER_MBIT,
-        limitBytesPerS: SPEC.sourceLimitMbit * BYTES_PER_MBIT,
+        limitBytesPerS: SOURCE_LIMIT_MBIT * BYTES_PER_MBIT,
       },
       routerMs: SPEC.queueMs,
       latencyMs: [2 * least, 2 * most],

@@ -43,7 +43,7 @@ try:
         print(link.recv(100).decode())
 except TimeoutError: print("nothing")
 `;
-const OPEN: WanNode = { address: "", uplinkMbit: 0, queueMs: 100, delayMs: 20, loss: 0, isClosed: false };
+const OPEN: WanNode = { address: "", uplinkMbit: 0, queueMs: 100, delayMs: 20, loss: 0, lossBurst: 1, isClosed: false };
 /** Nodes by what is particular about them. */
 const [PLAIN, SLOW, CLOSED, LOSSY] = [0, 1, 2, 3];
 const NODES: readonly WanNode[] = [
