@@ -3,7 +3,6 @@
  * connection has a send buffer that takes whatever it is given at once, a latency of its own, and loss, which costs time.
  */
 import type { MillraceError } from "../../src/errors.ts";
-import { attachSignature, blockCount, encodeUnsigned, type PieceHeader } from "../../src/live/header.ts";
 import { decodeBundle, encodeBundle } from "../../src/live/bundle.ts";
 import { decodeLiveMessage, encodeLiveMessage, type PlaceMessage } from "../../src/live/messages.ts";
 import { LiveNode } from "../../src/live/node/live-node.ts";
@@ -11,35 +10,16 @@ import type { LiveNodeOptions } from "../../src/live/node/live-options.ts";
 import type { LiveLink, LivePeer, LivePeerInfo } from "../../src/live/node/neighbour/live-peer.ts";
 import { PATH_WORDS } from "../../src/live/node/neighbour/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
-import type { LiveVerifier } from "../../src/live/signer.ts";
 import type { EventWheel } from "./event-wheel.ts";
 import { logOf, type MessageLog } from "./message-log.ts";
 import { keepsBlocks, LIAR_UP_SHARE, type LiarKind, liedPlace } from "./lies.ts";
 import { MESSAGE_NAMES, type MessageName, SentMessages } from "./sent-messages.ts";
 import type { Region } from "./regions.ts";
 import { type LineQueue, SimLine } from "./sim-line.ts";
+import { EPOCH_MS, POISON, SIMULATED_VERIFIER } from "./simulated-pieces.ts";
+import { PacketLoss, type PacketLossOptions, type PacketSender, TcpStream } from "./tcp-stream.ts";
 
-/** Unix ms at virtual time 0. */
-export const EPOCH_MS = 1_800_000_000_000;
-
-/** Genuine and poisoned payload: told apart by their buffer, so that millions of blocks cost nothing. */
-export const GENUINE = new Uint8Array(1 << 20);
-export const POISON = new Uint8Array(1 << 20).fill(1);
-const SIGNATURE = new Uint8Array(64).fill(1);
-
-/** Answers at once; only `GENUINE` bytes under the simulated signature pass. */
-export const SIMULATED_VERIFIER: LiveVerifier = {
-  header: (header, done) => done(header.signature[0] === 1),
-  block: (data, _hash, done) => done(data.buffer === GENUINE.buffer),
-};
-
-/** A signed header of the simulation. */
-export function simulatedHeader(
-  fields: { epoch?: number; seq: number; timestampMs: number; flags: number; lengthBytes: number },
-): PieceHeader {
-  const unsigned = { epoch: 1, ...fields, hashes: new Uint8Array(20 * blockCount(fields.lengthBytes)) };
-  return attachSignature(unsigned, encodeUnsigned(unsigned), SIGNATURE);
-}
+export { EPOCH_MS, GENUINE, POISON, SIMULATED_VERIFIER, simulatedHeader } from "./simulated-pieces.ts";
 
 /** Members of the clique of each run. */
 const CLIQUES = new WeakMap<EventWheel, SimHost[]>();
@@ -65,8 +45,10 @@ export interface HostOptions {
   /** What its user says that it may send, bytes/s. Default: nothing is said. */
   readonly limitBytesPerS?: number;
   readonly poisons?: boolean;
-  /** Share of packets that is lost on the way. Default 0. */
+  /** Share of packets that is lost on the way: what that costs on average. Default 0. */
   readonly loss?: number;
+  /** The same, with each packet of each connection followed by itself. Default: none is lost. */
+  readonly packetLoss?: PacketLossOptions;
   /** Where it lives; absent: nowhere in particular. */
   readonly region?: Region;
   /** Nobody can connect to it; it can to those who are not so. Default false. */
@@ -88,13 +70,15 @@ const WINDOW_SHARE = 0.9;
 const LEAST_LATENCY_MS = 10;
 /** What is sent again for want of an acknowledgement is sent after this and a round trip, ms: the usual least of TCP. */
 const RETRANSMIT_MS = 200;
+/** A lost SYN is sent again after this, ms (RFC 6298). */
+const SYN_MS = 1000;
 /** Packets behind a lost one that have its sender send it again at once. */
 const FAST_RETRANSMIT_PACKETS = 3;
 /** One-way trips until both ends of a new connection can speak `live1`: TCP, the handshake, and its extensions. */
 export const SET_UP_TRIPS = 4;
 
 /** A machine with a node on it. */
-export class SimHost {
+export class SimHost implements PacketSender {
   readonly node: LiveNode;
   readonly options: HostOptions;
   readonly links = new Map<SimHost, SimLink>();
@@ -110,6 +94,7 @@ export class SimHost {
   readonly sent = new SentMessages();
   /** Called when a piece has come. */
   onPiece: () => void = () => {};
+  readonly loss: PacketLoss;
   readonly #liarBytesPerS: number;
   readonly #clique: SimHost[];
   static #made = 0;
@@ -119,6 +104,7 @@ export class SimHost {
   constructor(queue: EventWheel, options: HostOptions, stream: LiveNodeOptions["stream"], random: () => number) {
     this.options = options;
     this.random = random;
+    this.loss = new PacketLoss(options.packetLoss ?? { share: 0 }, random);
     this.#liarBytesPerS = LIAR_UP_SHARE * stream.bytesPerS;
     this.line = new SimLine(queue, options.uplinkBytesPerS, options.routerMs);
     this.bornMs = queue.nowMs;
@@ -140,6 +126,11 @@ export class SimHost {
       // A broadcaster's user says what the line carries; a viewer has to find out.
       uplinkBytesPerS: options.uplinkBytesPerS === 0 ? 0 : options.limitBytesPerS ?? null,
     });
+  }
+
+  packet(bytes: number): number | null {
+    const leavesMs = this.alive ? this.line.packet(bytes) : null;
+    return leavesMs === null || this.loss.next() ? null : leavesMs;
   }
 
   /** What the handshake says. */
@@ -210,6 +201,8 @@ class SimLink implements LiveLink, LineQueue {
   #arrivesMs = 0;
   /** Virtual ms at which what was sent last will be acknowledged. */
   #clearMs = 0;
+  /** What carries everything when each packet is followed; null when not. */
+  readonly #tcp: TcpStream | null;
   readonly #log: MessageLog | null;
 
   constructor(queue: EventWheel, from: SimHost, to: SimHost, latencyMs: number) {
@@ -218,6 +211,7 @@ class SimLink implements LiveLink, LineQueue {
     this.from = from;
     this.to = to;
     this.latencyMs = latencyMs;
+    this.#tcp = from.options.packetLoss === undefined ? null : new TcpStream(queue, from, to, latencyMs);
   }
 
   send(message: Uint8Array): void {
@@ -254,6 +248,7 @@ class SimLink implements LiveLink, LineQueue {
     if (data.length > POLICY.proofBytes && this.#isKept) return;
     const payload = from.options.poisons === true ? POISON.subarray(0, data.length) : data;
     const arrive = (peer: LivePeer) => this.to.node.block(peer, seq, offset, payload);
+    if (this.#tcp !== null) return this.#tcp.write(data.length, () => this.#hand([arrive]));
     this.#parcels.push({ bytes: data.length, arrivals: [arrive] });
     from.line.waits(data.length);
     if (this.#parcels.length === 1) from.line.add(this);
@@ -293,11 +288,13 @@ class SimLink implements LiveLink, LineQueue {
   emptied(): void {
     for (const { bytes } of this.#parcels) this.from.line.waits(-bytes);
     this.#parcels.length = 0;
+    this.#tcp?.close();
   }
 
   /** What takes the line's time like payload, and means nothing. */
   #fill(bytes: number): void {
     this.from.sent.add("FILL", bytes);
+    if (this.#tcp !== null) return this.#tcp.write(bytes, () => {});
     this.#parcels.push({ bytes, arrivals: [] });
     this.from.line.waits(bytes);
     if (this.#parcels.length === 1) this.from.line.add(this);
@@ -310,6 +307,7 @@ class SimLink implements LiveLink, LineQueue {
 
   /** What is not payload is small: it delays the line's blocks a little, and follows the blocks before it on its connection. */
   #control(bytes: number, arrive: (peer: LivePeer) => void): void {
+    if (this.#tcp !== null) return this.#tcp.write(bytes, () => this.#hand([arrive]));
     const lineMs = this.from.line.charge(bytes);
     const last = this.#parcels.at(-1);
     if (last === undefined) this.#deliver(bytes, [arrive], lineMs);
@@ -320,9 +318,11 @@ class SimLink implements LiveLink, LineQueue {
     const queue = this.#queue;
     const leavesMs = this.#leavesMs(bytes);
     this.#arrivesMs = Math.max(this.#arrivesMs, leavesMs + lineMs + this.latencyMs + this.#lossMs(bytes));
-    queue.at(this.#arrivesMs, () => {
-      for (const arrive of arrivals) if (this.open && this.to.alive && this.remote !== null) arrive(this.remote);
-    });
+    queue.at(this.#arrivesMs, () => this.#hand(arrivals));
+  }
+
+  #hand(arrivals: readonly ((peer: LivePeer) => void)[]): void {
+    for (const arrive of arrivals) if (this.open && this.to.alive && this.remote !== null) arrive(this.remote);
   }
 
   /**
@@ -373,7 +373,10 @@ function join(queue: EventWheel, a: SimHost, b: SimHost, latencyMs: number): boo
   const back = new SimLink(queue, b, a, latencyMs);
   a.links.set(b, there);
   b.links.set(a, back);
-  queue.after(SET_UP_TRIPS * latencyMs, () => {
+  // One that opens a connection and gets no response asks again after a second, then after two.
+  let againMs = 0;
+  for (let waitMs = SYN_MS; a.loss.next() || b.loss.next(); waitMs *= 2) againMs += waitMs;
+  queue.after(SET_UP_TRIPS * latencyMs + againMs, () => {
     if (!there.open) return;
     there.local = back.remote = a.node.connected(there, b.info);
     back.local = there.remote = b.node.connected(back, a.info);

@@ -1,6 +1,7 @@
 /** What a simulated broadcast is given, and what comes out of it. */
 import type { LiarKind } from "./lies.ts";
 import type { SentMessages } from "./sent-messages.ts";
+import type { PacketLossOptions } from "./tcp-stream.ts";
 
 /** A run. */
 export interface LiveScenario {
@@ -35,12 +36,13 @@ export interface LiveScenario {
   readonly routerMs?: number;
   /** Members live in four parts of the world, the source in one of them. Default: anywhere, see `latencyMs`. */
   readonly hasRegions?: boolean;
-  /** The source's line, and the limit that its user states, bytes/s. Default for both: twice the bitrate. */
-  readonly sourceLine?: { readonly bytesPerS: number; readonly limitBytesPerS: number };
+  /** The source's line, and the limit that its user states, if any, bytes/s. Default for both: twice the bitrate. */
+  readonly sourceLine?: { readonly bytesPerS: number; readonly limitBytesPerS?: number };
   /** Uplinks of viewers in shares of what they would be. Default 1. */
   readonly uplinkFactor?: number;
-  /** Share of packets lost, the source's too. Default 0. */
+  /** As in `HostOptions`, the source's too. */
   readonly loss?: number;
+  readonly packetLoss?: PacketLossOptions;
   /** Least and most one-way latency of a connection, ms. Default 10 and 50. */
   readonly latencyMs?: readonly [number, number];
   /** A share of the viewers vanishes at `atS` without closing a connection. */

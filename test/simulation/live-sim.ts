@@ -84,8 +84,7 @@ export class LiveSimulation {
       this.#queue,
       {
         role: "source",
-        uplinkBytesPerS: scenario.sourceLine?.bytesPerS ?? 2 * bytesPerS,
-        limitBytesPerS: scenario.sourceLine?.limitBytesPerS ?? 2 * bytesPerS,
+        ...sourceLine(scenario, bytesPerS),
         loss: scenario.loss ?? 0,
         isClosed: scenario.closedSource ?? false,
         routerMs: scenario.routerMs ?? 0,
@@ -208,9 +207,11 @@ export class LiveSimulation {
     this.#queue.after(TICK_MS * this.#random(), () => this.#tickHost(host, viewer));
   }
 
-  /** Where a new member lives. */
-  #placed(): Pick<SimHost["options"], "region"> {
-    return this.#scenario.hasRegions === true ? { region: dealRegion(this.#random) } : {};
+  /** Where a new member lives, and what its line loses. */
+  #placed(): Pick<SimHost["options"], "region" | "packetLoss"> {
+    const { hasRegions, packetLoss } = this.#scenario;
+    const lossy = packetLoss === undefined ? {} : { packetLoss };
+    return hasRegions === true ? { ...lossy, region: dealRegion(this.#random) } : lossy;
   }
 
   #tickHost(host: SimHost, viewer: Viewer | null): void {
@@ -380,6 +381,12 @@ export class LiveSimulation {
       shed: sum(({ host }) => host.node.uploader.shedCount),
     };
   }
+}
+
+function sourceLine({ sourceLine }: LiveScenario, bytesPerS: number) {
+  if (sourceLine === undefined) return { uplinkBytesPerS: 2 * bytesPerS, limitBytesPerS: 2 * bytesPerS };
+  const { bytesPerS: uplinkBytesPerS, limitBytesPerS } = sourceLine;
+  return limitBytesPerS === undefined ? { uplinkBytesPerS } : { uplinkBytesPerS, limitBytesPerS };
 }
 
 function isHonest({ options }: SimHost): boolean {

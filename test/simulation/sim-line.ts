@@ -28,6 +28,8 @@ export class SimLine {
   /** What waits in all connections, bytes, and the most of it that stands before a message, ms. */
   #waitingBytes = 0;
   readonly #routerMs: number;
+  /** Virtual ms at which all packets have left. */
+  #packetsUntilMs = 0;
 
   /** `bytesPerS` may be `Infinity`. `routerMs`: how much a router queues before it drops packets; 0: it neither queues nor drops. */
   constructor(queue: EventWheel, bytesPerS: number, routerMs = 0) {
@@ -68,6 +70,19 @@ export class SimLine {
     const senders = this.#turns.length + 1;
     const windowPackets = this.#bytesPerS * (this.#routerMs + rttMs) / 1000 / packetBytes / senders;
     return Math.min(MOST_DROPPED, 8 / (3 * windowPackets ** 2));
+  }
+
+  /**
+   * A single packet joins the router's queue, which all connections share: another way to use the line than `add` and
+   * `charge`. Returns the time until it has left, ms; null when the queue is full. A line that sends nothing charges nothing.
+   */
+  packet(bytes: number): number | null {
+    if (this.#bytesPerS === 0) return 0;
+    const { nowMs } = this.#queue;
+    const startMs = Math.max(nowMs, this.#packetsUntilMs);
+    if (this.#routerMs > 0 && startMs - nowMs > this.#routerMs) return null;
+    this.#packetsUntilMs = startMs + bytes / this.#bytesPerS * 1000;
+    return this.#packetsUntilMs - nowMs;
   }
 
   #send(): void {
