@@ -8,7 +8,7 @@ import { type SeededFiles, seedFiles } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { run } from "../support/process.ts";
 import { until } from "../support/until.ts";
-import { importModule } from "./support/modules.ts";
+import { importModule, requireModule } from "./support/modules.ts";
 
 let season: SeededFiles;
 
@@ -147,3 +147,14 @@ test("a client library of Xtream codes signs in to --front xtream and reads the 
     assertEquals((await ended).code, 0);
   });
 });
+
+test("Stremio's linter finds nothing wrong with the manifest of --front stremio", () =>
+  withFronts(["stremio"], async ({ urls: { stremio: url }, call }) => {
+    await call("playlist_add_item", { title: "Film", category: "Films", magnet: season.magnet, is_live: "0" });
+    const manifest = await (await fetch(`${url}/manifest.json`)).json();
+    const { lintManifest } = requireModule("stremio-addon-linter") as {
+      lintManifest(manifest: unknown): { readonly errors: unknown[]; readonly warnings: unknown[] };
+    };
+    const { errors, warnings } = lintManifest(manifest);
+    assertEquals([errors, warnings], [[], []]);
+  }));

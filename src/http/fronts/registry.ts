@@ -1,9 +1,10 @@
 /** All fronts. A new one is a folder beside this file, a name in `context.ts` and in the option, and a line here. */
 import type { Front } from "./front.ts";
 import { DLNA, HDHOMERUN } from "./devices.ts";
+import { STREMIO } from "./stremio/front.ts";
 import { TORRSERVER } from "./torrserver/front.ts";
 import { WEBDAV } from "./webdav/front.ts";
 import { XTREAM } from "./xtream/front.ts";
 
 /** In the order in which they are served. */
-export const FRONTS: readonly Front[] = [HDHOMERUN, DLNA, TORRSERVER, WEBDAV, XTREAM];
+export const FRONTS: readonly Front[] = [HDHOMERUN, DLNA, TORRSERVER, WEBDAV, XTREAM, STREMIO];

@@ -1,5 +1,6 @@
 /** Packages from npm that tests run beside themselves, since their like does not belong among our dependencies. */
 import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
@@ -14,8 +15,17 @@ export function modules(): string {
 
 /** Imports the ES module `file` of a package that is installed there. */
 export async function importModule(name: string, file: string): Promise<Record<string, unknown>> {
+  return await import(pathToFileURL(join(packageFolder(name), file)).href);
+}
+
+/** The same for a package in CommonJS, whose main module it is. */
+export function requireModule(name: string): Record<string, unknown> {
+  return createRequire(import.meta.url)(packageFolder(name));
+}
+
+function packageFolder(name: string): string {
   const folders = (process.env["PATH"] ?? "").split(delimiter).map((entry) => dirname(entry));
   const found = folders.find((entry) => existsSync(join(entry, name)));
   if (found === undefined) throw new Error(`${name} is not installed beside programs on the PATH`);
-  return await import(pathToFileURL(join(found, name, file)).href);
+  return join(found, name);
 }
