@@ -38,7 +38,7 @@ test("Catalogue.items() returns pages of enabled items that this engine plays, b
     await add("The ABC News", { category: "News", isLive: 1, poster: "https://e.example/p.png" });
     const off = await add("Disabled news", { category: "Off" });
     await playlist.setFlag("enabled", [off], false);
-    await add("Streamed news", { transportType: "hls", url: "https://e.example/x.m3u8", infohash: "" });
+    await add("Streamed news", { transportType: "dash", url: "https://e.example/x.mpd", infohash: "" });
     await add("Nothing yet", { infohash: "" });
     const season = await add("Season", { isMulti: true, tvgLogo: "data:image/png;base64,AA==" });
     await playlist.setFlag("is_favorite", [season], true);
