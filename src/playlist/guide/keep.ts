@@ -2,7 +2,7 @@
  * Keeps what a guide says about the channels of the library. Of the other channels only their names are kept, by which they
  * are found when a list brings them: the programmes of a guide of 20,000 channels would fill the disk for nothing.
  */
-import { type Kysely, sql } from "kysely";
+import { type Kysely, sql, type Transaction } from "kysely";
 import { nextTurn } from "../../bytes/turn.ts";
 import { channelId, normalizedName } from "../../database/names.ts";
 import type { Schema } from "../../database/schema.ts";
@@ -17,10 +17,13 @@ const KEPT_AFTER_S = 15 * 86_400;
 const MAX_PROGRAMMES = 2_000_000;
 /** Most channels of one guide: twice those of the largest. Further ones are left out. */
 const MAX_CHANNELS = 100_000;
-/** Channels and programmes written at once, and the text in them, characters: some milliseconds. */
+/** Channels and programmes written in one statement: some milliseconds. */
 const CHANNELS_AT_ONCE = 200;
 const PROGRAMMES_AT_ONCE = 200;
-const CHARS_AT_ONCE = 256 * 1024;
+/** Channels and programmes written in one transaction, and the text in them, characters: each commit waits for the disk. */
+const CHANNELS_PER_COMMIT = 2000;
+const PROGRAMMES_PER_COMMIT = 2000;
+const CHARS_PER_COMMIT = 2 * 1024 * 1024;
 /** Channels tidied up in one statement; each may have some thousand programmes. */
 const TIDIED_AT_ONCE = 10;
 /** A programme whose end is not stated ends with the next one, or after this, seconds. */
@@ -80,8 +83,10 @@ export class GuideKeeper {
     }
     // Before most programmes are read, so that the reader knows which it may skip.
     const isAtFirst = this.#programmes.length > 0 && this.#channels.size === 0;
-    if (isAtFirst || this.#found.length >= CHANNELS_AT_ONCE) await this.#keepChannels();
-    if (this.#programmes.length >= PROGRAMMES_AT_ONCE || this.#chars >= CHARS_AT_ONCE) await this.#keepProgrammes();
+    if (isAtFirst || this.#found.length >= CHANNELS_PER_COMMIT) await this.#keepChannels();
+    if (this.#programmes.length >= PROGRAMMES_PER_COMMIT || this.#chars >= CHARS_PER_COMMIT) {
+      await this.#keepProgrammes();
+    }
   }
 
   /** Keeps what `add` still holds. */
@@ -124,13 +129,20 @@ export class GuideKeeper {
   async #keepChannels(): Promise<void> {
     const found = this.#found;
     this.#found = [];
-    for (let from = 0; from < found.length; from += CHANNELS_AT_ONCE) {
-      await this.#keepSome(found.slice(from, from + CHANNELS_AT_ONCE));
-    }
+    await this.#keepThese(found);
   }
 
-  async #keepSome(found: readonly XmltvChannel[]): Promise<void> {
-    const { db, source, is_given, generation, library } = this.#parts;
+  async #keepThese(found: readonly XmltvChannel[]): Promise<void> {
+    if (found.length === 0) return;
+    await this.#parts.db.transaction().execute(async (trx) => {
+      for (let from = 0; from < found.length; from += CHANNELS_AT_ONCE) {
+        await this.#keepSome(trx, found.slice(from, from + CHANNELS_AT_ONCE));
+      }
+    });
+  }
+
+  async #keepSome(db: Transaction<Schema>, found: readonly XmltvChannel[]): Promise<void> {
+    const { source, is_given, generation, library } = this.#parts;
     const byKey = new Map<string, { xmltv_id: string; name: string; icon: string; names: Set<string> }>();
     for (const { id, names, icon } of found) {
       const key = channelId(id);
@@ -179,18 +191,21 @@ export class GuideKeeper {
       programmes.map(({ channel }) => channel).filter((id) => !this.#channels.has(channelId(id))),
     );
     if (unnamed.size > 0) {
-      await this.#keepSome([...unnamed].map((id) => ({ kind: "channel", id, names: [], icon: "" })));
+      await this.#keepThese([...unnamed].map((id) => ({ kind: "channel", id, names: [], icon: "" })));
     }
     const kept = programmes.filter(({ channel }) => (this.#channels.get(channelId(channel)) ?? 0) > 0);
     await this.#requireRoom(kept.length);
-    for (let from = 0; from < kept.length; from += PROGRAMMES_AT_ONCE) {
-      await this.#write(kept.slice(from, from + PROGRAMMES_AT_ONCE));
-      await nextTurn();
-    }
+    if (kept.length === 0) return;
+    await this.#parts.db.transaction().execute(async (trx) => {
+      for (let from = 0; from < kept.length; from += PROGRAMMES_AT_ONCE) {
+        await this.#write(trx, kept.slice(from, from + PROGRAMMES_AT_ONCE));
+        await nextTurn();
+      }
+    });
   }
 
-  async #write(programmes: readonly XmltvProgramme[]): Promise<void> {
-    const { db, generation } = this.#parts;
+  async #write(db: Transaction<Schema>, programmes: readonly XmltvProgramme[]): Promise<void> {
+    const { generation } = this.#parts;
     const values = programmes.map(({ channel, start, stop, texts: [first, ...texts], ...more }) => {
       const { categories, icon, episode, year } = more;
       this.#hasOpenEnds ||= stop === null;
@@ -226,10 +241,12 @@ export class GuideKeeper {
 /** Deletes the channels of a guide that an update did not find, or all of them (`generation` null), with their programmes. */
 export async function deleteChannels(db: Kysely<Schema>, source: number, generation: number | null): Promise<void> {
   for await (const ids of channelsOf(db, source, generation ?? -1)) {
-    for (const table of ["programmes", "guide_names", "guide_matches"] as const) {
-      await sql`DELETE FROM ${sql.table(table)} WHERE channel IN (SELECT value FROM json_each(${ids}))`.execute(db);
-    }
-    await sql`DELETE FROM guide_channels WHERE id IN (SELECT value FROM json_each(${ids}))`.execute(db);
+    await db.transaction().execute(async (trx) => {
+      for (const table of ["programmes", "guide_names", "guide_matches"] as const) {
+        await sql`DELETE FROM ${sql.table(table)} WHERE channel IN (SELECT value FROM json_each(${ids}))`.execute(trx);
+      }
+      await sql`DELETE FROM guide_channels WHERE id IN (SELECT value FROM json_each(${ids}))`.execute(trx);
+    });
   }
 }
 

@@ -2,7 +2,7 @@
  * Finds out which channels of guides are channels of the library: those with the same `tvg-id`, and where no guide has it
  * those with the same name, compared as media groups are.
  */
-import { type Kysely, sql } from "kysely";
+import { type Kysely, sql, type Transaction } from "kysely";
 import { nextTurn } from "../../bytes/turn.ts";
 import { normalizedName } from "../../database/names.ts";
 import type { Schema } from "../../database/schema.ts";
@@ -11,6 +11,8 @@ import { abortError } from "../../errors.ts";
 /** Items read at once, and channels matched at once: some milliseconds. */
 const ITEMS_AT_ONCE = 500;
 const CHANNELS_AT_ONCE = 200;
+/** Channels matched in one transaction. */
+const CHANNELS_PER_COMMIT = 2000;
 /** Most names remembered: 30 MB. Lists with more live channels than this are matched by id. */
 const MAX_NAMES = 200_000;
 /** Most channels of the library that share a name and have different ids. */
@@ -54,9 +56,12 @@ export async function libraryNames(db: Kysely<Schema>, signal: AbortSignal): Pro
   }
 }
 
-/** Stores what `channels` match, in place of what they matched before; returns the ids of those that match something. */
+/**
+ * Stores what `channels` match, in place of what they matched before; returns the ids of those that match something. In the
+ * caller's transaction: each commit waits for the disk.
+ */
 export async function matchChannels(
-  db: Kysely<Schema>,
+  trx: Transaction<Schema>,
   channels: readonly GuideChannel[],
   library: LibraryNames,
 ): Promise<Set<number>> {
@@ -67,21 +72,18 @@ export async function matchChannels(
     const groups = JSON.stringify(
       some.flatMap(({ key, names }) => [`id:${key}`, ...names.map((one) => `name:${one}`)]),
     );
-    const rows = await db.transaction().execute(async (trx) => {
-      const { rows: present } = await sql<
-        { name: string }
-      >`SELECT value AS name FROM json_each(${groups}) WHERE EXISTS (
-        SELECT 1 FROM playlist_items WHERE media_group = value AND is_deleted = 0 AND is_live <> 0)`.execute(trx);
-      const known = new Set(present.map(({ name }) => name));
-      const matches = some.flatMap((channel) => matchesOf(channel, known, library));
-      await sql`DELETE FROM guide_matches WHERE channel IN (SELECT value FROM json_each(${ids}))`.execute(trx);
-      // Of the channels of one guide that have the same name the first one counts.
-      await sql`INSERT OR IGNORE INTO guide_matches (media_group, rank, source, channel)
-        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(${JSON.stringify(matches)})`
-        .execute(trx);
-      return (await sql<{ channel: number }>`SELECT DISTINCT channel FROM guide_matches
-        WHERE channel IN (SELECT value FROM json_each(${ids}))`.execute(trx)).rows;
-    });
+    // The plus keeps SQLite from choosing the index of places, and reading the whole library for each name.
+    const { rows: present } = await sql<{ name: string }>`SELECT value AS name FROM json_each(${groups}) WHERE EXISTS (
+      SELECT 1 FROM playlist_items WHERE media_group = value AND +is_deleted = 0 AND is_live <> 0)`.execute(trx);
+    const known = new Set(present.map(({ name }) => name));
+    const matches = some.flatMap((channel) => matchesOf(channel, known, library));
+    await sql`DELETE FROM guide_matches WHERE channel IN (SELECT value FROM json_each(${ids}))`.execute(trx);
+    // Of the channels of one guide that have the same name the first one counts.
+    await sql`INSERT OR IGNORE INTO guide_matches (media_group, rank, source, channel)
+      SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(${JSON.stringify(matches)})`
+      .execute(trx);
+    const { rows } = await sql<{ channel: number }>`SELECT DISTINCT channel FROM guide_matches
+      WHERE channel IN (SELECT value FROM json_each(${ids}))`.execute(trx);
     for (const { channel } of rows) matched.add(channel);
     await nextTurn();
   }
@@ -113,10 +115,11 @@ export async function matchAll(db: Kysely<Schema>, signal: AbortSignal): Promise
       SELECT channel.id, source, is_given, key, (SELECT json_group_array(name) FROM guide_names
         WHERE guide_names.channel = channel.id) AS names
       FROM guide_channels AS channel JOIN guide_sources ON guide_sources.id = source
-      WHERE channel.id > ${after} ORDER BY channel.id LIMIT ${CHANNELS_AT_ONCE}`.execute(db);
+      WHERE channel.id > ${after} ORDER BY channel.id LIMIT ${CHANNELS_PER_COMMIT}`.execute(db);
     const last = rows[rows.length - 1];
     if (last === undefined) return;
-    await matchChannels(db, rows.map((row) => ({ ...row, names: JSON.parse(row.names) as string[] })), library);
+    const channels = rows.map((row) => ({ ...row, names: JSON.parse(row.names) as string[] }));
+    await db.transaction().execute((trx) => matchChannels(trx, channels, library));
     after = last.id;
     if (signal.aborted) throw abortError(signal);
   }
