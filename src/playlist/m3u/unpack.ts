@@ -5,6 +5,8 @@ import { MillraceError } from "../../errors.ts";
 import type { M3uLimits } from "./types.ts";
 
 const MIB = 1024 * 1024;
+/** First bytes of an xz file. */
+const XZ_MAGIC = [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00];
 
 /** What is unpacked, and its bounds. */
 export interface UnpackLimits extends Pick<M3uLimits, "maxBytes" | "maxUnpackedBytes" | "isUnpacked"> {
@@ -14,7 +16,7 @@ export interface UnpackLimits extends Pick<M3uLimits, "maxBytes" | "maxUnpackedB
 
 /**
  * Yields the bytes of `stream` with one layer of gzip (RFC 1952) undone, or none when `isUnpacked`. Throws `too_large` over a
- * limit, `invalid_argument` for gzip data that is damaged or packed twice: with a second layer a kilobyte becomes a gigabyte.
+ * limit, `invalid_argument` for xz, and for gzip data that is damaged or packed twice: with a second layer a kilobyte becomes a gigabyte.
  * Leaving the loop cancels `stream`.
  */
 export async function* unpacked(
@@ -27,7 +29,11 @@ export async function* unpacked(
     new MillraceError("invalid_argument", `invalid ${what}: its gzip data is damaged`, { cause });
   const packed = new CountedChunks(stream, maxBytes, `the ${what} is larger than ${maxBytes} bytes`);
   try {
-    if (!isGzip(await packed.head())) return yield* packed.chunks();
+    const head = await packed.head();
+    if (isXz(head)) {
+      throw new MillraceError("invalid_argument", `invalid ${what}: it is packed with xz; gzip can be read`);
+    }
+    if (!isGzip(head)) return yield* packed.chunks();
     if (isUnpacked) throw packedTwice();
     const plain = new CountedChunks(
       gunzipped(packed.stream(), damaged),
@@ -43,6 +49,11 @@ export async function* unpacked(
   } finally {
     await packed.cancel();
   }
+}
+
+/** True when `bytes`, two or more, begin as xz does. */
+function isXz(bytes: Uint8Array): boolean {
+  return XZ_MAGIC.every((byte, at) => at >= bytes.length || bytes[at] === byte) && bytes.length >= 2;
 }
 
 /** Chunks of a stream whose first bytes can be peeked at; more than `maxBytes` throw `too_large` with `message`. */

@@ -132,6 +132,8 @@ test("Guide goes with the list that names it; a damaged one says why and keeps w
     await fails(() => guide.update(source!.id), /it breaks off in the middle/);
     assertEquals((await guide.sources())[0]!.last_error, "invalid guide: it breaks off in the middle");
     assertEquals(await on("A"), ["0-1 A", "1-2 B"]);
+    server.answers.set("/guide.xml", new Uint8Array([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0, 0, 4]));
+    await fails(() => guide.update(source!.id), /packed with xz/);
     server.answers.set("/guide.xml", "<html>");
     await fails(() => guide.update(source!.id), /it is a web page/);
     await lists.deleteExternal(id);
