@@ -229,8 +229,9 @@ test("LinkFlight.measured() takes the time of a block for no part of the way, ho
 test("LineMeter.arrived() weighs the first sample of a line with what a burst showed", () => {
   const line = new LineMeter(() => 125_000, false);
   line.probed(800_000);
-  const arrival = { bytes: BLOCK, allBytes: BLOCK, aheadBytes: 2 * BLOCK, waitedMs: 100, baseMs: 40, isSure: true };
-  for (let ms = 0; ms <= 320; ms += 40) line.arrived({ ...arrival, wasLimited: true }, ms);
+  const arrival = { bytes: BLOCK, allBytes: BLOCK, aheadBytes: 6 * BLOCK, waitedMs: 100, baseMs: 40, isSure: true };
+  const links = [{}, {}];
+  for (let i = 0; i <= 8; i++) line.arrived({ ...arrival, link: links[i % 2]!, wasLimited: true }, 40 * i);
   // A quarter of the way to 410 kB/s, not down to half as much again as has arrived.
   assert(line.bytesPerS > 650_000 && line.bytesPerS < 750_000, `${line.bytesPerS}`);
 });

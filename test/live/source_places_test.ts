@@ -2,6 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import type { LivePeer } from "../../src/live/node/neighbour/live-peer.ts";
 import { UNFED } from "../../src/live/node/neighbour/place.ts";
+import { BLOCK_BYTES } from "../../src/wire/types.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import type { Neighbour } from "./support.ts";
 import { Stage } from "./support.ts";
@@ -302,18 +303,20 @@ test("Children of a source gives up places of the newest children for lack of up
   }
   const masks = () => children.map(({ peer }) => peer.childMask);
   assertEquals(masks(), [0x7f, 0x01, 0x06, 0x80]);
-  let seq = 6;
-  for (const expected of [[0x7f, 0x01, 0, 0x80], [0x7f, 0, 0, 0x80]]) {
-    const before = stage.node.childCount;
-    // More than the line carries.
-    while (stage.node.childCount === before) {
-      assert(seq < 30, "it gives up nothing");
-      pass(stage, 400);
-      publish(stage, seq++);
-      for (const child of children) stage.echoes(child);
+  const { line } = stage.node.uploader.flight;
+  const bytes = BLOCK_BYTES / 4;
+  const arrival = { bytes, allBytes: bytes, aheadBytes: 8 * BLOCK_BYTES, waitedMs: 500, baseMs: 40 };
+  let steps = 0;
+  for (const [left, expected] of [[9, [0x7f, 0x01, 0, 0x80]], [8, [0x7f, 0, 0, 0x80]]] as const) {
+    // Blocks wait here all the time, and little of them arrives.
+    while (stage.node.childCount > left) {
+      assert(steps < 40, "it gives up nothing");
+      const link = children[steps++ % 2]!.peer.flight;
+      line.arrived({ ...arrival, link, isSure: true, wasLimited: true }, stage.clock.monotonic());
+      pass(stage, 100);
       vouch(stage, below!, first!);
     }
-    assertEquals(masks(), expected);
+    assertEquals(masks(), [...expected]);
   }
 });
 

@@ -1,5 +1,6 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
+import { assertWithin } from "./live-bounds.ts";
 import { simulateLive } from "./live-sim.ts";
 
 const MBIT = 125_000;
@@ -25,4 +26,11 @@ test("simulateLive() has everything come later when packets are lost, and the sa
   assert(clean.continuity > 0.995, `${clean.continuity}`);
   assert(lossy.lagP95S > clean.lagP95S && lossy.continuity < clean.continuity, `${lossy.lagP95S}, ${lossy.continuity}`);
   assertEquals(simulateLive({ ...LINES, packetLoss: { share: 0.01 } }), lossy);
+});
+
+test("LiveNode takes its line for no slower because connections lose packets, and plays to twelve viewers for most of a minute", () => {
+  const lossy = { ...LINES, viewers: 12, arriveFromS: 6, arriveS: 14.4, durationS: 59, packetLoss: { share: 0.01 } };
+  const result = simulateLive(lossy);
+  assertEquals(result.joined, 12);
+  assertWithin(result, { lagP95S: 3, continuity: 0.98, viewerShare: 0.6 });
 });

@@ -26,6 +26,8 @@ const OTHERS_BYTES = BLOCK_BYTES;
 const HELD_UP_MS = 50;
 /** Share of the window that one connection may fill, so that a slow one does not keep the others waiting. */
 const LINK_SHARE = 0.75;
+/** A block that waits longer than others by this much waited for its connection, and not for our line, ms. */
+const NARROW_MS = 100;
 /** Payload of a connection on which nothing has arrived for this long does not hold up others, ms. */
 const STALLED_MS = 1000;
 /**
@@ -94,7 +96,8 @@ export class Flight {
 
   /** True when `peer` has as much under way as one connection may have. */
   isFull({ flight }: LivePeer): boolean {
-    return flight.isAside || flight.unackedBytes >= Math.max(LEAST_LINK_BYTES, LINK_SHARE * this.line.windowBytes);
+    const mostBytes = Math.min(flight.mostBytes, LINK_SHARE * this.line.windowBytes);
+    return flight.isAside || flight.unackedBytes >= Math.max(LEAST_LINK_BYTES, mostBytes);
   }
 
   /** For how long payload has been under way to `peer` without any of it arriving, ms. */
@@ -215,18 +218,30 @@ export class Flight {
   #arrived(peer: LivePeer, bytes: number, last: Mark, waitedMs: number, nowMs: number): void {
     const { flight } = peer;
     this.#uncount(flight);
+    const aloneMs = waitedMs - last.bytes / this.line.bytesPerS * 1000 - this.line.leastWaitMs(nowMs);
+    if (aloneMs > NARROW_MS) flight.mostBytes = Math.max(LEAST_LINK_BYTES, flight.unackedBytes / 2);
+    else flight.mostBytes += bytes;
     flight.unackedBytes -= bytes;
     const wasAside = flight.isAside;
     flight.isAside = false;
     this.#count(flight);
     flight.movedMs = this.#arrivedMs = nowMs;
-    // Payload on a connection that was set aside says nothing about our line.
-    if (wasAside) return;
+    // How long payload took on a connection that was set aside says nothing about our line.
+    if (wasAside) return this.line.arrivedLate(bytes);
     const { aheadBytes } = last;
     const baseMs = flight.rttMs!;
     const isSure = !flight.isGuessed;
     this.line.arrived(
-      { bytes: last.bytes, aheadBytes, allBytes: bytes, waitedMs, baseMs, isSure, wasLimited: this.isLimited },
+      {
+        link: flight,
+        bytes: last.bytes,
+        aheadBytes,
+        allBytes: bytes,
+        waitedMs,
+        baseMs,
+        isSure,
+        wasLimited: this.isLimited,
+      },
       nowMs,
     );
   }

@@ -15,6 +15,12 @@ const TARGET_MS = 50;
 const LEAST_WAIT_MS = TARGET_MS / 2;
 /** The shortest waiting time within this period counts: PONGs come late for other reasons, too, ms. */
 const WAIT_MS = 250;
+/**
+ * And that of so many arrivals, as far back as `WITNESS_MS`. A connection that loses packets delivers late whatever our line
+ * does, while a block that waits for the line is followed by others that do.
+ */
+const WITNESSES = 6;
+const WITNESS_MS = 1500;
 /** Blocks must have waited here for this long before the rate of arrival is taken as a sample, ms. */
 const SAMPLE_MS = 300;
 const LONG_SAMPLE_MS = 1000;
@@ -38,8 +44,11 @@ const PROBED = 8;
 const PROBE_SAMPLES = 3;
 /** Hand-over pace on a known line, in shares of its rate, while nothing waits there: it may have become faster. */
 const PROBE_GAIN = 1.25;
-/** The lowest such share, however long the queue there. */
-const DRAIN_GAIN = 0.7;
+/**
+ * The lowest such share, however long the queue there. It is hardly below what subscriptions fill (`POLICY.loadLimit`): with 0.7
+ * a line that was taken for full kept blocks waiting, and so stayed full.
+ */
+const DRAIN_GAIN = 0.9;
 /** Waiting time beyond the target at which that share would reach zero, ms. */
 const DRAIN_MS = 400;
 /** Arrived bytes are counted in this many parts of a second. */
@@ -54,6 +63,8 @@ const WINDOW_MS = 300;
 
 /** Payload that has arrived, all in one acknowledgement. */
 export interface Arrival {
+  /** Names the connection. */
+  readonly link: object;
   readonly allBytes: number;
   /** The part that was handed over last. */
   readonly bytes: number;
@@ -84,16 +95,22 @@ export class LineMeter {
   readonly #shown = [0, 0] as [number, number];
   /** Blocks in a row that took long. */
   #slowBlocks = 0;
+  /** The connection of the last of them. */
+  #slowLink: object | null = null;
   readonly #parts = new Float64Array(PARTS);
   #part = 0;
   #bestBytesPerS = 0;
   /** Monotonic ms of the last arrival while more waited here; null when nothing does. */
   #fullAtMs: number | null = null;
+  /** Since when more has waited here without a pause; null when nothing does. */
+  #fullSinceMs: number | null = null;
   /** Time in which more waited here, and the bytes that arrived in it, since the last sample. */
   #fullMs = 0;
   #fullBytes = 0;
-  /** Recent waiting times with their moments: the last one, and smaller ones before it. */
-  #waits: { readonly ms: number; readonly atMs: number }[] = [];
+  /** What arrived meanwhile on connections that had been set aside, bytes. */
+  #asideBytes = 0;
+  /** Recent waiting times with their moments, and the part that our line can have caused. */
+  #waits: { readonly link: object; readonly ms: number; readonly lineMs: number; readonly atMs: number }[] = [];
   #meanBaseMs = 0;
   #window = FIRST_WINDOW_BYTES;
 
@@ -136,8 +153,8 @@ export class LineMeter {
   /** What may be handed to the network, bytes/s; `Infinity` while only the window limits that. */
   paceBytesPerS(nowMs: number): number {
     if (!this.isKnown) return Infinity;
-    const waitMs = this.#waitMs(nowMs);
-    const drain = Math.max(DRAIN_GAIN, 1 - (waitMs - TARGET_MS) / DRAIN_MS);
+    const waitMs = this.#queueMs(nowMs);
+    const drain = Math.max(this.#isFullLong(nowMs) ? 1 : DRAIN_GAIN, 1 - (waitMs - TARGET_MS) / DRAIN_MS);
     return this.#rate * (waitMs < LEAST_WAIT_MS ? PROBE_GAIN : drain);
   }
 
@@ -165,13 +182,16 @@ export class LineMeter {
   }
 
   /** Something has arrived. */
-  arrived({ allBytes, bytes, aheadBytes, waitedMs, baseMs, isSure, wasLimited }: Arrival, nowMs: number): void {
+  arrived({ link, allBytes, bytes, aheadBytes, waitedMs, baseMs, isSure, wasLimited }: Arrival, nowMs: number): void {
     this.#count(allBytes, nowMs);
     // A guess that is too long makes a block seem quick, and a slow line that is known would be taken for a fast one.
-    if (isSure || !this.isKnown) this.#judge(bytes, aheadBytes, waitedMs);
+    if (isSure || !this.isKnown) this.#judge(link, bytes, aheadBytes, waitedMs);
     this.#meanBaseMs += (baseMs - this.#meanBaseMs) * (this.#meanBaseMs === 0 ? 1 : 0.1);
-    // A block waits for itself, too.
-    this.#noteWait(waitedMs - bytes / this.bytesPerS * 1000, nowMs);
+    // A block waits for itself, too. And it can't have waited for more of our line than was under way before it, less what travels:
+    // the rest of the time was its connection's.
+    const aheadMs = Math.max(0, (aheadBytes - bytes) / this.bytesPerS * 1000 - this.#meanBaseMs);
+    this.#noteWait(link, waitedMs - bytes / this.bytesPerS * 1000, aheadMs, nowMs);
+    if (wasLimited) this.#fullSinceMs ??= nowMs;
     if (wasLimited) {
       this.#sample(allBytes, nowMs);
       this.#adapt(allBytes, nowMs);
@@ -181,14 +201,22 @@ export class LineMeter {
       if (this.#fullAtMs !== null && aheadBytes > bytes) this.#sample(allBytes, nowMs);
       this.#fullAtMs = null;
     }
+    if (!wasLimited) this.#fullSinceMs = null;
     if (!this.isKnown) this.#rate = Math.max(this.#rate, this.#lastBytesPerS);
   }
 
+  /** `bytes` arrived on a connection that had been set aside: they took the line's time at some moment. */
+  arrivedLate(bytes: number): void {
+    if (this.#fullAtMs !== null) this.#asideBytes += bytes;
+  }
+
   /** Learns from one block: two slow ones in a row show that the line is slow, a quick one that it isn't. */
-  #judge(bytes: number, aheadBytes: number, waitedMs: number): void {
+  #judge(link: object, bytes: number, aheadBytes: number, waitedMs: number): void {
     this.#show(waitedMs < LEAST_WAIT_MS ? Infinity : bytes / waitedMs * 1000);
     if (this.#samples >= MANY_SAMPLES) return;
-    this.#slowBlocks = waitedMs >= SLOW_MS ? this.#slowBlocks + 1 : 0;
+    if (waitedMs < SLOW_MS) this.#slowBlocks = 0;
+    else if (link !== this.#slowLink || this.#slowBlocks === 0) this.#slowBlocks++;
+    this.#slowLink = link;
     // Part of the payload before it may have arrived already.
     if (!this.isKnown && this.#slowBlocks >= SLOW_BLOCKS) this.#learn((bytes + aheadBytes) / 2 / waitedMs * 1000, true);
     const leastBytesPerS = Math.min(
@@ -207,13 +235,27 @@ export class LineMeter {
     } else this.#shown[1] = Math.max(this.#shown[1], bytesPerS);
   }
 
-  #noteWait(ms: number, nowMs: number): void {
-    this.#waits = this.#waits.filter((wait) => wait.ms < ms && nowMs - wait.atMs <= WAIT_MS);
-    this.#waits.push({ ms, atMs: nowMs });
+  #noteWait(link: object, ms: number, aheadMs: number, nowMs: number): void {
+    const { length } = this.#waits;
+    this.#waits = this.#waits.filter(({ atMs }, i) => {
+      return nowMs - atMs <= (i > length - WITNESSES ? WITNESS_MS : WAIT_MS);
+    });
+    this.#waits.push({ link, ms, lineMs: Math.min(ms, aheadMs), atMs: nowMs });
   }
 
-  #waitMs(nowMs: number): number {
-    return this.#waits.find(({ atMs }) => nowMs - atMs <= WAIT_MS)?.ms ?? 0;
+  /** How long everything waited lately, whatever its connection, ms; `Infinity` when nothing arrived. */
+  leastWaitMs(nowMs: number): number {
+    return Math.min(...this.#waits.filter(({ atMs }) => nowMs - atMs <= WITNESS_MS).map(({ ms }) => ms));
+  }
+
+  #queueMs(nowMs: number): number {
+    const last = this.#waits.at(-1);
+    if (last === undefined || nowMs - last.atMs > WAIT_MS) return 0;
+    return Math.min(...this.#waits.filter(({ atMs }) => nowMs - atMs <= WITNESS_MS).map(({ lineMs }) => lineMs));
+  }
+
+  #isFullLong(nowMs: number): boolean {
+    return this.#fullSinceMs !== null && nowMs - this.#fullSinceMs >= LONG_SAMPLE_MS;
   }
 
   /** More was waiting here when this arrived. */
@@ -224,13 +266,17 @@ export class LineMeter {
     }
     this.#fullAtMs = nowMs;
     if (this.#fullMs < SAMPLE_MS) return;
-    const isLine = this.#waitMs(nowMs) >= LEAST_WAIT_MS;
+    const isLine = this.#queueMs(nowMs) >= LEAST_WAIT_MS &&
+      this.#waits.some(({ link }) => link !== this.#waits[0]!.link);
     // Without a queue the sample is only a lower bound, and PONGs that came late together would make even that wrong.
     if (!isLine && this.#fullMs < LONG_SAMPLE_MS) return;
-    const sample = this.#fullBytes / this.#fullMs * 1000;
-    this.#fullMs = this.#fullBytes = 0;
-    if (!isLine && sample < this.bytesPerS) return;
-    this.#learn(sample, isLine);
+    const least = this.#fullBytes / this.#fullMs * 1000;
+    const most = least + this.#asideBytes / this.#fullMs * 1000;
+    this.#fullMs = this.#fullBytes = this.#asideBytes = 0;
+    // A queue that empties between two pieces is no sign of a line that carries too little, and what was stuck has arrived, too.
+    const mayLower = isLine && (this.#isFullLong(nowMs) || this.#samples < MANY_SAMPLES) && most < this.bytesPerS;
+    if (!mayLower && least < this.bytesPerS) return;
+    this.#learn(mayLower ? most : least, isLine);
   }
 
   #learn(sample: number, isLine: boolean): void {
@@ -248,7 +294,7 @@ export class LineMeter {
     if (this.isKnown) {
       const fullBytes = this.#rate * (this.#meanBaseMs + WINDOW_MS) / 1000;
       this.#window = Math.min(MAX_WINDOW_BYTES, Math.max(FIRST_WINDOW_BYTES, fullBytes));
-    } else if (this.#waitMs(nowMs) < TARGET_MS) this.#window = Math.min(MAX_WINDOW_BYTES, this.#window + bytes);
+    } else if (this.#queueMs(nowMs) < TARGET_MS) this.#window = Math.min(MAX_WINDOW_BYTES, this.#window + bytes);
   }
 
   get #lastBytesPerS(): number {

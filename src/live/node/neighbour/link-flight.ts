@@ -50,6 +50,11 @@ export class LinkFlight {
   /** Monotonic ms at which payload arrived last, or began to be under way. */
   movedMs = -Infinity;
   markedMs = -Infinity;
+  /**
+   * Payload that this connection may have under way, bytes: less while blocks on it wait longer than on others, because it
+   * carries less than it is given. What it can't carry would wait in its socket, where it can be neither shed nor sent by another.
+   */
+  mostBytes = Infinity;
   /** The connection is set aside: nothing arrives on it, so its payload does not count. */
   isAside = false;
   /**
