@@ -96,7 +96,7 @@ test("a category that the user gives an item replaces its groups, and stays when
     server.behaviour.text = server.behaviour.text.replaceAll("http://h/", "http://h/new/");
     await all.lists.updateExternal(list);
     assertEquals(await groups(all), expected);
-    server.behaviour.text = listOf(["Two", "http://h/new/2", ' group-title="Sport;Cups"'], LIST[2]);
+    server.behaviour.text = listOf(["Two", "http://h/new/2", ' group-title="Sport;Cups"'], LIST[2]!);
     await all.lists.updateExternal(list);
     assertEquals(await titles(all, "Cups"), ["Two"]);
   });
