@@ -1,7 +1,6 @@
 /** Multivariant playlists and those of subtitles (RFC 8216, sections 4.3.4 and 3.5). */
 
 import type { HlsPlan, Rendition, Track } from "../types.ts";
-import { codecName } from "./codec-name.ts";
 import { pictureAttributes } from "./picture-facts.ts";
 
 /** What players show of a rendition, and choose it by. */
@@ -65,11 +64,10 @@ export function variantFacts(
 ): VariantFacts {
   const video = tracks.find(({ kind }) => kind === "video");
   const { width = null, height = null } = video ?? {};
-  const names = plan.fragmented?.codecs ?? tracks.map(codecName);
-  const codecs = names.filter((name) => name !== null);
   return {
     ...ratesOf(plan, () => 0) ?? rateOfSource(bytesPerSecond),
-    codecs: codecs.length === names.length ? codecs : [],
+    // No sound of MPEG TS is named: browsers refuse all of a variant with one that they lack, and else show the pictures.
+    codecs: plan.fragmented?.codecs ?? [],
     width,
     height,
     ...video === undefined ? {} : { picture: pictureAttributes(video) },
