@@ -16,7 +16,7 @@ import {
 import { CAN_FILL, toggleFullScreen, useFullScreen } from "./full-screen.ts";
 import { OnAir } from "./guide.tsx";
 import { Heading } from "./heading.tsx";
-import { type Attached, attachHls } from "./hls.ts";
+import { type Attached, attachHls, NO_SOUNDS, type Sounds } from "./hls.ts";
 import { randomId } from "./insecure.ts";
 import { LiveBar } from "./live-bar.tsx";
 import { joinMediaSession, listenToKeys } from "./media-keys.ts";
@@ -86,7 +86,9 @@ export function Player(props: PlayerProps) {
   const [trouble, setTrouble] = useState("");
   const [refused, setRefused] = useState("");
   const [withAac, setWithAac] = useState(false);
-  const [language, setLanguage] = useState(kept("sound"));
+  const [sounds, setSounds] = useState(NO_SOUNDS);
+  const language = useRef(kept("sound"));
+  const playing = useRef<Attached>(null);
   const [attempt, setAttempt] = useState(0);
   const [played, setPlayed] = useState<number | null>(null);
   const { isFull, isIdle } = useFullScreen();
@@ -107,9 +109,9 @@ export function Player(props: PlayerProps) {
       session = await startPlayback({
         ...stream,
         ...withAac ? { transcode_audio: "1", transcode_ac3: "1", transcode_mp3: "1" } : {},
-        ...language === "" ? {} : { preferred_audio_language: language },
+        ...language.current ? { preferred_audio_language: language.current } : {},
         ...nextFile === undefined ? {} : { next_file_indexes: String(nextFile.index) },
-        subtitles: "1",
+        renditions: "1",
         pid: `page-${randomId()}`,
       });
       if (ending.signal.aborted) return stopPlayback(session);
@@ -119,8 +121,11 @@ export function Player(props: PlayerProps) {
         // An engine that was started again does not know the session: the page starts another by itself.
         if (now === "over" && before === "gone") again();
       });
-      attached = await attachHls(element, session.playback_url, (codec) => setRefused(codecNames(codec) || "?"));
+      const told = (news: Sounds) => ending.signal.aborted || setSounds(news);
+      const refuse = (codec: string) => setRefused(codecNames(codec) || "?");
+      attached = await attachHls(element, session.playback_url, refuse, told);
       if (ending.signal.aborted) return attached.close();
+      playing.current = attached;
       const from = file.lastS || props.fromS || await position;
       if (from > 0 && session.is_live === 0) element.currentTime = from;
       await element.play().catch(() => {});
@@ -144,7 +149,7 @@ export function Player(props: PlayerProps) {
       attached?.close();
       leave();
     };
-  }, [at, withAac, language, attempt]);
+  }, [at, withAac, attempt]);
   useEffect(() => {
     const volume = Number(kept("volume"));
     if (volume > 0 && volume <= 1) video.current!.volume = volume;
@@ -156,8 +161,14 @@ export function Player(props: PlayerProps) {
     setRefused("");
     setContact("ok");
     setStat(null);
+    setSounds(NO_SOUNDS);
+    playing.current = null;
   };
   const again = () => setAttempt((count) => count + 1);
+  const prefer = (chosen: string) => {
+    keep("sound", chosen);
+    language.current = chosen;
+  };
   const fill = () => CAN_FILL ? toggleFullScreen(theatre.current!) : void video.current!.requestFullscreen?.();
   const moved = (event: Event) => {
     const { currentTime, duration } = event.target as HTMLVideoElement;
@@ -172,6 +183,10 @@ export function Player(props: PlayerProps) {
   };
   const missing = missingCodecs(stat?.tracks ?? [], canDecode);
   const undecodable = missing.picture || (refused !== "" ? missing.sound || refused : "");
+  // Where the browser refused a list because of its sound alone, the pictures would play with another one.
+  useEffect(() => {
+    if (refused !== "" && missing.sound !== "" && missing.picture === "") setWithAac(true);
+  }, [refused, missing.sound, missing.picture]);
   const state = statusOf({ stat, contact, trouble, undecodable, mute: missing.sound });
   const isWaiting = trouble === "" && undecodable === "" && (stat === null || stat.status === "prefuf");
   return (
@@ -229,9 +244,16 @@ export function Player(props: PlayerProps) {
           <FileMenu files={files} at={at} choose={props.choose} />
           <SoundMenu
             tracks={stat?.tracks ?? []}
+            sounds={sounds}
+            pick={(n, chosen) => {
+              prefer(chosen);
+              playing.current?.chooseSound(n);
+            }}
             choose={(chosen) => {
-              keep("sound", chosen);
-              setLanguage(chosen);
+              prefer(chosen);
+              // What the player did not list it cannot decode.
+              if (sounds.list.length > 1 && !withAac) setWithAac(true);
+              else again();
             }}
           />
           <SubtitleMenu video={() => video.current} />

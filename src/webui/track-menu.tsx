@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Which sound is heard, which subtitles are shown, which file plays. */
 import type { MediaFile, Track } from "./engine.ts";
+import type { Sounds } from "./hls.ts";
 import { Menu } from "./menu.tsx";
 import { keep, kept } from "./preferences.ts";
 import { useEffect, useState } from "./state.ts";
@@ -8,24 +9,36 @@ import { languageText, text } from "./texts.ts";
 
 /** Properties of `SoundMenu`. */
 export interface SoundMenuProps {
-  /** Of the output, in its order: the first sound is heard. */
+  /** Of the output, in its order: the first sound is heard where the player has no choice. */
   readonly tracks: readonly Track[];
+  readonly sounds: Sounds;
+  /** Changes to a sound of the player's. */
+  readonly pick: (n: number, language: string) => void;
   /** Plays again with the sound of a language. */
   readonly choose: (language: string) => void;
 }
 
-/** The languages of the sound; nothing where there is only one. */
-export function SoundMenu({ tracks, choose }: SoundMenuProps) {
+/** The sounds that the player can change to, and the languages that only another start has; nothing where there is one. */
+export function SoundMenu({ tracks, sounds: { list, heard }, pick, choose }: SoundMenuProps) {
+  const picked = list.map(({ name, lang = "" }, n) => ({
+    value: String(n),
+    label: lang === "" ? name : [languageText(lang), ...name.split(", ").slice(1)].join(", "),
+  }));
+  const known = new Set(list.map(({ lang = "" }) => languageText(lang)));
   const languages = [
     ...new Set(tracks.filter(({ kind }) => kind === "audio").flatMap(({ language }) => language ?? [])),
   ];
-  if (languages.length < 2) return null;
+  const others = languages.filter((language) => list.length < 2 || !known.has(languageText(language)))
+    .map((language) => ({ value: language, label: languageText(language) }));
+  const choices = list.length < 2 ? others : [...picked, ...others];
+  if (choices.length < 2) return null;
   return (
     <Menu
       label={text("sound")}
-      choices={languages.map((language) => ({ value: language, label: languageText(language) }))}
-      value={languages[0]!}
-      choose={choose}
+      choices={choices}
+      value={list.length < 2 ? languages[0]! : String(heard)}
+      choose={(value) =>
+        list.length >= 2 && /^\d+$/.test(value) ? pick(Number(value), list[Number(value)]!.lang ?? "") : choose(value)}
     />
   );
 }
