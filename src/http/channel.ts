@@ -7,6 +7,7 @@ import { channelStream, type FailoverParts, type Source } from "../playback/fail
 import type { LiveSession } from "../playback/live/live-session.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import type { OutputKind } from "../playback/session-base.ts";
+import { catchupAddress } from "../playlist/catchup.ts";
 import type { ChannelMember, ChannelName } from "../playlist/channel.ts";
 import { channelStarts } from "./channel-starts.ts";
 import type { HttpContext, HttpParts } from "./context.ts";
@@ -15,6 +16,13 @@ import { isSignedAs } from "./playlist-key.ts";
 import { startRequest } from "./start-request.ts";
 import { OUTPUT_TYPES } from "./stream-routes.ts";
 import { isUser } from "./user.ts";
+
+/** Unix seconds from here on are a time of the day, and no place in a film. */
+const LEAST_UNIX_S = 1e9;
+/** So much is in the window of any channel that plays, s. */
+const LEAST_BACK_S = 10;
+/** As much as is asked for of a channel's past, s: a long film. */
+const MOST_BACK_S = 4 * 3600;
 
 /** A channel to be played. */
 export interface ChannelPlayback {
@@ -46,7 +54,35 @@ export async function channelSources(
   }
   const members = await parts.api.channels.members(name);
   if (members.length === 0) throw new MillraceError("not_found", "the playlist has nothing by that name to play");
-  return playbackOf(c, parts, params, output, members);
+  return playbackOf(c, parts, params, output, earlier(parts, params, members));
+}
+
+/**
+ * `members` at the addresses of what they sent at `start_from`, where their lists name such; `members` themselves where a
+ * window that is here reaches back so far, or nobody has it.
+ */
+function earlier(
+  { sessions, clock }: HttpParts,
+  { start_from: startS }: PlaybackParams,
+  members: readonly ChannelMember[],
+): readonly ChannelMember[] {
+  const nowS = Math.floor(clock.now() / 1000);
+  // Small numbers are seconds of a film.
+  if (startS === undefined || startS < LEAST_UNIX_S || startS > nowS - LEAST_BACK_S) return members;
+  const isHere = sessions.list().some((session) => {
+    if (session.kind !== "live" || session.stream.source.channel === undefined) return false;
+    const { stream } = session;
+    const { item } = stream.source.channel!;
+    return members.some(({ id }) => id === item) && (stream.window.oldestMs ?? Infinity) <= startS * 1000;
+  });
+  if (isHere) return members;
+  const time = { startS: Math.floor(startS), durationS: Math.min(MOST_BACK_S, nowS - Math.floor(startS)), nowS };
+  const found = members.flatMap((member) => {
+    const [name, address] = member.selector;
+    const at = name === "direct_url" ? catchupAddress(address, member.attributes, time) : null;
+    return at === null ? [] : [{ ...member, selector: ["direct_url", at] as const }];
+  });
+  return found.length === 0 ? members : found;
 }
 
 /** The channel whose address a start names itself; null when it names none. Rejects with `denied`. */

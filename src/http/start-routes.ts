@@ -52,6 +52,9 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
       const started = await startOne(channel.parts, channel.sources, signal);
       observeStart(c, parts, started.session, beganMs);
       if (started.session.kind === "live" && output === "ts" && !wantsJson) {
+        if (params.start_from !== undefined && c.req.raw.method !== "HEAD") {
+          started.session.startFrom(params.start_from * 1000);
+        }
         const response = channelResponse(channel, { ...started, session: started.session });
         return c.req.raw.method === "HEAD" ? new Response(null, response) : response;
       }

@@ -39,6 +39,8 @@ export interface ChannelMember {
    * behind a `|`.
    */
   readonly selector: readonly [name: "content_id" | "infohash" | "url" | "magnet" | "direct_url", value: string];
+  /** The attributes of its entry in a list; empty for what comes from peers. */
+  readonly attributes: Readonly<Record<string, string>>;
   /** Its address as the library has it; null: it has none. */
   readonly url: string | null;
   /** File of its torrent; null: the one that playback chooses. */
@@ -95,10 +97,15 @@ export class Channels {
       .orderBy((eb) => eb("id", "=", last), "desc")
       .orderBy("is_favorite", "desc").orderBy("id").limit(MAX_MEMBERS).execute();
     return rows.flatMap((row) => {
-      const selector = streamOf(row);
+      const entry = row.transport_type === "bt" || row.imported === null
+        ? null
+        : JSON.parse(row.imported) as ImportedEntry;
+      const selector = streamOf(row, entry);
       if (selector === null) return [];
+      const attributes = entry?.attributes ?? {};
       const { id, title, media_group: mediaGroup, file_index: fileIndex, url } = row;
-      return [{ id, title, mediaGroup, selector, url, fileIndex, mayNamePrivate: Boolean(row.may_name_private) }];
+      const mayNamePrivate = Boolean(row.may_name_private);
+      return [{ id, title, mediaGroup, selector, attributes, url, fileIndex, mayNamePrivate }];
     });
   }
 
@@ -158,18 +165,15 @@ export class Channels {
   }
 }
 
-/** How playback is told to play `row`. */
-function streamOf(row: {
-  readonly transport_type: string;
-  readonly url: string | null;
-  readonly content_id: string | null;
-  readonly infohash: string;
-  readonly imported: string | null;
-}): ChannelMember["selector"] | null {
-  const { url, imported } = row;
+/** How playback is told to play `row`, which a list names by `entry`. */
+function streamOf(
+  row: Pick<LineupRow, "url" | "content_id" | "infohash"> & { readonly transport_type: string },
+  entry: ImportedEntry | null,
+): ChannelMember["selector"] | null {
+  const { url } = row;
   if (row.transport_type === "bt") return selectorOf(row);
   if (url === null) return null;
-  return ["direct_url", imported === null ? url : addressWithHeaders(url, JSON.parse(imported) as ImportedEntry)];
+  return ["direct_url", entry === null ? url : addressWithHeaders(url, entry)];
 }
 
 /** `9`, `10`, `10.1`, `10.2`, `10.10`. */

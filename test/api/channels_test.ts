@@ -122,3 +122,21 @@ test("getstream?group= goes on with the other address where one is missing; the 
       assertEquals(asked, ["/gone", "/live"], "it is the same channel");
     }, { fronts: ["hdhomerun"] })
   ));
+
+test("getstream?item= with start_from plays what its list names for that time", () =>
+  withBroadcast((base, asked) =>
+    withEngine(async (called) => {
+      const get = getter(called);
+      const list = `#EXTM3U\n#EXTINF:-1 catchup="append" catchup-source="?from={utc}&s={duration}",One\n${base}/live\n`;
+      const [item] = await imported(called, list);
+      const from = Math.floor(Date.now() / 1000) - 7200;
+      assertEquals(
+        (await beginning(await get(`/engine/getstream?item=${item!.id}&start_from=${from}`), 5000))[0],
+        0x47,
+      );
+      assertMatch(asked[0]!, new RegExp(`^/live\\?from=${from}&s=720[0-5]$`));
+      const now = await get(`/engine/getstream?item=${item!.id}&start_from=${from + 7195}&pid=now`);
+      assertEquals((await beginning(now, 5000))[0], 0x47);
+      assertEquals(asked.slice(1), ["/live"]);
+    })
+  ));
