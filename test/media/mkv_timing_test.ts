@@ -1,10 +1,12 @@
 /** Matroska files whose index gives times badly or late: every access unit comes out, and the clock never runs backwards. */
 import { test } from "node:test";
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertLess } from "@std/assert";
+import { PACKET_BYTES, pcrAt } from "../../src/bytes/ts/packet.ts";
+import { readPcr } from "../../src/bytes/ts/stamps.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { checkTs } from "../support/ts-check.ts";
 import { cluster, cues, matroska, simpleBlock } from "./mkv-support.ts";
-import { collect, NEVER, openBytes } from "./support/files.ts";
+import { collect, fixture, NEVER, openBytes } from "./support/files.ts";
 
 /** A second of sound, 32 ms a frame, from `fromMs` on, in blocks relative to it. */
 function sound(fromMs: number): Uint8Array[] {
@@ -68,4 +70,17 @@ test("TsLayout.read() keeps pictures that come once a second, and the sound besi
   const { problems, units } = await played(file);
   assertEquals(units, [40, 1250]);
   assertEquals(problems.filter((problem) => /runs back/.test(problem)), []);
+});
+
+test("StreamedSlot writes a clock that grows with each value, also where pictures come before their random access point", async () => {
+  const bytes = fixture("mkv-mpeg2.mkv");
+  const { ts } = await openBytes(bytes);
+  const data = await collect(ts.read(0, null, new MemorySource(bytes), NEVER));
+  let last = -1;
+  for (let at = 0; at < data.length; at += PACKET_BYTES) {
+    const place = pcrAt(data, at);
+    if (place < 0) continue;
+    assertLess(last, readPcr(data, place));
+    last = readPcr(data, place);
+  }
 });

@@ -156,7 +156,6 @@ export function checkTs(ts: Uint8Array, options: CheckOptions = {}): TsReport {
           if (lastPcr !== null) {
             const gap = ticksBetween(pcr, lastPcr);
             if (gap < 0) problem(at, `PCR runs back by ${-gap}`);
-            if (gap === 0) problem(at, "two PCRs of one value in a row");
             if (gap > 9000) problem(at, `PCR gap of ${gap / 90} ms`);
           }
           lastPcr = pcr;
