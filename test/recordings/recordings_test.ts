@@ -13,7 +13,7 @@ const A = "http://a.example/live";
 const WANTED = { directUrl: A, mayNamePrivate: false };
 const HOUR_MS = 3_600_000;
 
-type Setup = ReturnType<typeof setUpChannels> & {
+type Setup = Omit<ReturnType<typeof setUpChannels>, "open"> & {
   readonly directory: string;
   open(more?: Partial<RecordingsParts>): Promise<Recordings>;
   /** Time passes until `isSo`. */
