@@ -94,7 +94,8 @@ test("the media server hears one machine 200 times at once, and others go on", a
     const status = async (from: Asked["from"]) =>
       (await asker(engine)(CONTROL, { body: browse("now"), from: from! })).status;
     const all: number[] = [];
-    for (let n = 0; n < 300 && !all.includes(503); n++) all.push(await status("intranet"));
+    // The allowance grows by 20 a second, so a slow machine needs more.
+    for (let n = 0; n < 2000 && !all.includes(503); n++) all.push(await status("intranet"));
     assert(all.length > 200 && all.at(-1) === 503, `${all.length}`);
     assertEquals(await status("loopback"), 200);
   }, FRONT);
