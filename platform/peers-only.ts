@@ -52,6 +52,8 @@ export function peersOnly(config: Config, stateDir: string): EngineOptions {
     ...rest,
     ...(dhtBootstrap.length > 0 && { dhtBootstrap }),
     stateDir,
+    // They are for HTTP clients.
+    fronts: [],
     cacheDir: null,
     cache: "ram",
     databaseUrl: null,

@@ -18,6 +18,7 @@ const plan = (options: Partial<CutPlan> = {}): CutPlan => ({
   durationMs: SEGMENTS * 5000,
   rule: "start",
   startPts90k: FIRST_90K,
+  endProgram: null,
   ...options,
 });
 
