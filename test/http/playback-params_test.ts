@@ -172,7 +172,6 @@ test("PLAYBACK describes every parameter, and gives the reason where one has no 
     "cas",
     "collect_start_stats",
     "debug_options",
-    "direct_url",
     "force_ads",
     "gdpr_consent",
     "hlc",
