@@ -38,7 +38,7 @@ const parameter = (name: string) => new URLSearchParams(new URL(page.url()).hash
 test("the browser's back leads from the player to the files, and to a library as it was left", async () => {
   const lines = Array.from({ length: 300 }, (_, n) => {
     const group = n % 2 === 0 ? "Evening" : "Morning";
-    return `#EXTINF:-1 group-title="${group}",Film ${n}\n${n === 200 ? seeder.magnet : `http://127.0.0.1:9/${n}.m3u8`}`;
+    return `#EXTINF:-1 group-title="${group}",Film ${n}\n${n === 200 ? seeder.magnet : `http://127.0.0.1:9/${n}.mpd`}`;
   });
   await page.goto(`${served.url}/#/library`);
   await page.setInputFiles("input[type=file]", {
