@@ -98,7 +98,7 @@ export class RecordingFile {
     this.wake();
   }
 
-  /** Nothing is added for now. */
+  /** Closes both files, cut to the segments that the index names. A later `append` opens them again and continues there. */
   async close(): Promise<void> {
     const writing = this.#writing;
     this.#writing = null;
