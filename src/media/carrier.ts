@@ -17,6 +17,14 @@ export const TS: Carrier = { name: "MPEG TS", carries: (track) => elementaryForm
 /** Fragmented MP4. */
 export const FMP4: Carrier = { name: "fragmented MP4", carries: (track) => cmafFormat(track) !== null };
 
+/**
+ * Whether browsers refuse a whole film because of `track` in `carrier`: AC-3 in fragmented MP4. In MPEG TS they play the film
+ * without it.
+ */
+export function isRefused(carrier: Carrier, { codec }: Track): boolean {
+  return carrier === FMP4 && (codec === "ac3" || codec === "eac3");
+}
+
 /** Whether a track can be carried at all. */
 export function isCarriable(track: Track): boolean {
   return TS.carries(track) || FMP4.carries(track);

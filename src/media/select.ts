@@ -1,7 +1,7 @@
 /** Which tracks the output carries, and in which order (`preferred_audio_language`). */
 import { MillraceError } from "../errors.ts";
 import { languageRank, languagesOf } from "./language.ts";
-import { type Carrier, FMP4, TS } from "./carrier.ts";
+import { type Carrier, FMP4, isRefused, TS } from "./carrier.ts";
 import type { Track } from "./types.ts";
 
 /** More audio tracks than this are left out: a program map section has 1021 bytes. */
@@ -16,10 +16,14 @@ export interface Selection {
   readonly warnings: readonly string[];
 }
 
-/** How well a track suits the wish: the place of its language in the list; the default track comes next. */
-function rank(track: Track, preferred: readonly string[]): number {
+/**
+ * How well a track suits the wish: the place of its language in the list; the default track comes next. Of those that
+ * nobody asked for AC-3 in fragmented MP4 comes last: browsers refuse the whole film with it.
+ */
+function rank(track: Track, preferred: readonly string[], carrier: Carrier): number {
   const place = languageRank(track.language, preferred);
-  return place === preferred.length && !track.isDefault ? place + 1 : place;
+  if (place < preferred.length) return place;
+  return place + (track.isDefault ? 0 : 1) + (isRefused(carrier, track) ? 2 : 0);
 }
 
 /**
@@ -53,7 +57,7 @@ export function selectTracks(
   }
   // Stable sorts: file order decides between equals.
   videos.sort((a, b) => Number(tracks[b]!.isDefault) - Number(tracks[a]!.isDefault));
-  audios.sort((a, b) => rank(tracks[a]!, preferred) - rank(tracks[b]!, preferred));
+  audios.sort((a, b) => rank(tracks[a]!, preferred, carrier) - rank(tracks[b]!, preferred, carrier));
   const sounds = audios.slice(0, MAX_AUDIO_TRACKS);
   for (const index of videos.splice(1)) warnings.push(`video track ${tracks[index]!.id} left out: one is carried`);
   for (const index of audios.splice(carrier === FMP4 ? 1 : MAX_AUDIO_TRACKS)) {

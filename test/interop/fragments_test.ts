@@ -45,6 +45,8 @@ const CODERS: Readonly<Record<string, readonly string[]>> = {
   opus: ["-c:a", "libopus"],
   aac: ["-c:a", "aac"],
   flac: ["-c:a", "flac", "-strict", "-2"],
+  ac3: ["-c:a", "ac3"],
+  eac3: ["-c:a", "eac3"],
 };
 
 /** Codecs and container of films of three seconds. */
@@ -55,6 +57,8 @@ const FILMS = [
   ["av1", "aac", "mp4"],
   ["h264", "flac", "mp4"],
   ["hevc", "opus", "mkv"],
+  ["h264", "ac3", "mkv"],
+  ["h264", "eac3", "mp4"],
 ] as const;
 
 for (const [picture, sound, container] of FILMS) {

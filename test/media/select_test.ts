@@ -2,6 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { hasCode, MillraceError } from "../../src/errors.ts";
 import { iso639Code, sameLanguage } from "../../src/media/language.ts";
+import { FMP4 } from "../../src/media/carrier.ts";
 import { selectTracks } from "../../src/media/select.ts";
 import { sniffContainer } from "../../src/bytes/container.ts";
 import type { Track } from "../../src/media/types.ts";
@@ -47,6 +48,21 @@ test("selectTracks() throws unsupported_media naming the codecs when nothing is 
   assert(hasCode(error, "unsupported_media"));
   assert(error.message.includes("encv") && error.message.includes("dts"));
   assert(hasCode(assertThrows(() => selectTracks([], null, all), MillraceError), "bad_media"));
+});
+
+test("selectTracks() of fragmented MP4 takes AC-3 if nothing else is there, or its language was asked for", () => {
+  const dolby = (id: number, language: string, isDefault: boolean) => ({
+    ...audio(id, language, isDefault, "ac3"),
+    codecPrivate: Uint8Array.of(0x10, 0x3d, 0xe0),
+  });
+  const aac = (id: number, language: string) => ({
+    ...audio(id, language, false, "aac"),
+    codecPrivate: Uint8Array.of(0x11, 0x90),
+  });
+  const both = [dolby(1, "eng", true), aac(2, "ger")];
+  const first = (tracks: readonly Track[], wish: string | null) =>
+    tracks[selectTracks(tracks, wish, all, "", FMP4).indexes[0]!]!.id;
+  assertEquals([first(both, null), first(both, "fr"), first(both, "en"), first([both[0]!], null)], [2, 2, 1, 1]);
 });
 
 test("selectTracks() carries one video track, the default one", () => {

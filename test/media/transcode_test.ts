@@ -187,9 +187,9 @@ test("openMedia() converts the sound of a WebM for fragmented MP4 if it is asked
 
 test("openMedia() converts sound without a request only if a file would be silent otherwise", async () => {
   const transcode = { mp3: false, ac3: false, onlyIfSilent: true };
-  const open = async (name: string) => {
+  const open = async (name: string, fragmented?: boolean) => {
     const audioEncoder = new FakeEncoder();
-    const { outputTracks, warnings } = await openBytes(fixture(name), { transcode, audioEncoder });
+    const { outputTracks, warnings } = await openBytes(fixture(name), { transcode, audioEncoder, fragmented });
     assertEquals(warnings, []);
     return { codecs: outputTracks.map(({ codec }) => codec) };
   };
@@ -198,6 +198,8 @@ test("openMedia() converts sound without a request only if a file would be silen
   assertEquals((await open("ts-mpeg2.ts")).codecs, ["mpeg2video", "mp2"]);
   // Fragmented MP4 carries both.
   assertEquals((await open("webm-vp9-opus.webm")).codecs, ["vp9", "opus"]);
+  // It carries AC-3 as well, but browsers refuse the film then.
+  assertEquals((await open("mkv-hevc-eac3.mkv", true)).codecs, ["hevc", "aac"]);
 });
 
 test("openMedia() leaves a transport stream's audio, with a warning, where no encoder is; AAC is never asked for", async () => {

@@ -135,6 +135,24 @@ function flac(track: Track): CmafFormat | null {
   };
 }
 
+/** Least bytes of dac3 and dec3, and more than any has. */
+const MIN_DOLBY_BYTES = 3;
+const MAX_DOLBY_BYTES = 64;
+
+/** AC-3 and E-AC-3, whose `codecPrivate` is the body of a box; `samples`: of a frame, null where that varies. */
+function dolby(type: "ac-3" | "ec-3", configType: string, samples: number | null): FormatOf {
+  return (track) => {
+    const { codecPrivate: config, sampleRate, isFramed } = track;
+    if (config === null || config.length < MIN_DOLBY_BYTES || config.length > MAX_DOLBY_BYTES || isFramed) return null;
+    return {
+      entry: audioEntry(type, track, box(configType, config)),
+      codecs: type,
+      frame90k: samples === null || !sampleRate ? null : samples * 90_000 / sampleRate,
+      early90k: 0,
+    };
+  };
+}
+
 const FORMATS: Readonly<Partial<Record<Codec, FormatOf>>> = {
   h264: video("avc1", "avcC", avcString),
   hevc: video("hvc1", "hvcC", hevcString),
@@ -144,6 +162,8 @@ const FORMATS: Readonly<Partial<Record<Codec, FormatOf>>> = {
   aac,
   opus,
   flac,
+  ac3: dolby("ac-3", "dac3", 1536),
+  eac3: dolby("ec-3", "dec3", null),
 };
 
 /** How fragmented MP4 carries `track`; null when it can't. */

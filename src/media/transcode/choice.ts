@@ -1,5 +1,5 @@
 /** Chooses which tracks are converted to AAC or AC-3, and describes the new tracks. */
-import { type Carrier, TS } from "../carrier.ts";
+import { type Carrier, isRefused, TS } from "../carrier.ts";
 import type { Track } from "../types.ts";
 import { matroskaAudio } from "./matroska-audio.ts";
 import { type AudioTarget, type AudioTranscoding, MADE_RATE, type MadeChannels } from "./types.ts";
@@ -24,7 +24,9 @@ export function chooseMade(
     track.kind === kind && carrier.carries(track) && hasData(i);
   // Sound alone does not help a viewer who wants the film: refuse such a file with an error that names its codecs.
   const isBlind = tracks.some(({ kind }) => kind === "video") && !tracks.some(isCarried("video"));
-  if (wish.onlyIfSilent && (isBlind || tracks.some(isCarried("audio")))) return [];
+  const isCarriedSound = isCarried("audio");
+  const isSilent = !tracks.some((track, i) => isCarriedSound(track, i) && !isRefused(carrier, track));
+  if (wish.onlyIfSilent && (isBlind || !isSilent)) return [];
   return tracks.flatMap((track, i) => hasData(i) && asksForAac(track, wish, carrier) && isReadable(track) ? [i] : []);
 }
 
@@ -39,7 +41,7 @@ export function asksForAac(track: Track, wish: AudioTranscoding, carrier: Carrie
       return wish.mp3 || !carrier.carries(track);
     case "ac3":
     case "eac3":
-      return wish.ac3 || !carrier.carries(track);
+      return wish.ac3 || !carrier.carries(track) || isRefused(carrier, track);
     default:
       return true;
   }

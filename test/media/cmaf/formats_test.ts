@@ -1,16 +1,18 @@
 /** Codec strings and sample entries of fragmented MP4. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
+import { ac3Config, eac3Config } from "../../../src/media/cmaf/ac3-config.ts";
 import { aacString, av1String, avcString, hevcString, vpxString } from "../../../src/media/cmaf/codec-strings.ts";
 import { cmafFormat } from "../../../src/media/cmaf/formats.ts";
 import { vp9ConfigFrom } from "../../../src/media/cmaf/vpx-config.ts";
 import type { Codec, Track } from "../../../src/media/types.ts";
-import { seeded } from "../support/files.ts";
+import { ac3Frame, concatBytes, eac3Frame } from "../support/audio-builder.ts";
+import { fixture, openBytes, seeded } from "../support/files.ts";
 
 const bytes = (hex: string) => Uint8Array.from(hex.replaceAll(" ", "").match(/../g)!, (pair) => parseInt(pair, 16));
 
 function track(codec: Codec, codecPrivate: Uint8Array | null, more: Partial<Track> = {}): Track {
-  const isSound = ["aac", "opus", "flac"].includes(codec);
+  const isSound = ["aac", "opus", "flac", "ac3", "eac3"].includes(codec);
   return {
     id: 1,
     kind: isSound ? "audio" : "video",
@@ -84,6 +86,31 @@ test("cmafFormat() keeps of FLAC its STREAMINFO alone, and knows the length of i
   assertEquals([format.codecs, format.frame90k], ["fLaC", 4096 * 90_000 / 48_000]);
 });
 
+test("ac3Config() and eac3Config() say what frames say", async () => {
+  // 48 kHz, version 8, 3/2 channels and a low-frequency one, 448 kbit/s.
+  assertEquals(ac3Config(ac3Frame()), bytes("103de0"));
+  // 512 bytes in 32 ms: 128 kbit/s; version 16, 3/2.1.
+  assertEquals(eac3Config(eac3Frame(512)), bytes("0400200f00"));
+  // Left and right at the back (a pair), in a substream that depends on the first.
+  const more = eac3Frame(512, 1);
+  more.set([0x10, 0x20], 6);
+  assertEquals(eac3Config(concatBytes([eac3Frame(512), more])), bytes("0800200f0280"));
+  assertEquals([ac3Config(eac3Frame(512)), eac3Config(ac3Frame()), ac3Config(new Uint8Array(5))], [null, null, null]);
+  const film = fixture("mp4-ac3.mp4");
+  const { tracks } = await openBytes(film);
+  const told = tracks.find(({ codec }) => codec === "ac3")!.codecPrivate!;
+  const at = film.findIndex((_, i) => film[i] === 0x0b && film[i + 1] === 0x77 && ac3Config(film.subarray(i)) !== null);
+  assertEquals(ac3Config(film.subarray(at)), told);
+});
+
+test("a film in Matroska has AC-3 in fragmented MP4, and reads its frames for that alone", async () => {
+  const film = fixture("mkv-hevc-eac3.mkv");
+  const { outputTracks, hls } = await openBytes(film, { fragmented: true });
+  assertEquals(outputTracks.map(({ codec }) => codec), ["hevc", "eac3"]);
+  assertEquals(hls.fragmented!.codecs[1], "ec-3");
+  assertEquals((await openBytes(film)).outputTracks[1]!.codecPrivate, null);
+});
+
 test("cmafFormat() refuses what it cannot describe", () => {
   const avc = bytes("0164001fffe1");
   assert(cmafFormat(track("h264", avc)) !== null);
@@ -104,6 +131,8 @@ test("cmafFormat() and vp9ConfigFrom() survive any codec data", () => {
     ["aac", bytes("1190")],
     ["opus", OPUS],
     ["flac", FLAC],
+    ["ac3", bytes("103de0")],
+    ["eac3", bytes("0400200f00")],
   ];
   for (let round = 0; round < 3000; round++) {
     const [codec, seed] = seeds[round % seeds.length]!;
@@ -116,5 +145,8 @@ test("cmafFormat() and vp9ConfigFrom() survive any codec data", () => {
       assert((format.frame90k ?? 1) > 0 && format.early90k >= 0);
     }
     vp9ConfigFrom(data, 640, 360);
+    const frame = round % 2 === 0 ? ac3Frame() : concatBytes([eac3Frame(64), eac3Frame(64, 1)]);
+    for (let i = 0; i < 4; i++) frame[2 + Math.floor(random() * 70)] = Math.floor(random() * 256);
+    for (const config of [ac3Config(frame), eac3Config(frame)]) assert(config === null || config.length <= 40);
   }
 });

@@ -3,11 +3,14 @@
  * are presentation times; `decode-times.ts` derives decoding times.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
+import { TS } from "../../carrier.ts";
 import { FaultLedger } from "../../faults.ts";
 import type { MediaIndex, OpenOptions, StreamedRun } from "../../timeline.ts";
+import type { Codec } from "../../types.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
 import { hasCluster } from "./cluster-walk.ts";
 import { withCodecData } from "./codec-data.ts";
+import { withFirstFrames } from "./first-frames.ts";
 import { frameGrid } from "./frame-grid.ts";
 import { withFrameRates } from "./frame-rate.ts";
 import { readHead } from "./head.ts";
@@ -17,7 +20,6 @@ import { planByEstimate } from "./plan-estimate.ts";
 import { reorderDepth } from "./reorder.ts";
 import { readRun, type RunFacts } from "./run-reader.ts";
 import type { MatroskaTrack } from "./tracks.ts";
-import { withVp9Config } from "./vpx-data.ts";
 
 /** Frame duration assumed for the lag if DefaultDuration is missing, ns: 24 per second. */
 const UNKNOWN_FRAME_NS = 1e9 / 24;
@@ -41,6 +43,13 @@ function mainTrack(tracks: readonly MatroskaTrack[]): number {
     bestRank = rank;
   }
   return best;
+}
+
+/** Codecs whose codec data is needed: MPEG TS carries AC-3 without, and most films need no read for it. */
+function neededFrames(tracks: readonly MatroskaTrack[], { fragmented }: OpenOptions): ReadonlySet<Codec> {
+  const pictures = tracks.map(({ track }) => track).filter(({ kind }) => kind === "video");
+  const isFragmented = fragmented ?? (pictures.length > 0 && !pictures.some(TS.carries));
+  return new Set(isFragmented ? ["vp9", "ac3", "eac3"] : ["vp9"]);
 }
 
 function streamedRuns(
@@ -75,7 +84,7 @@ function streamedRuns(
 export async function openMatroska(source: ByteSource, options: OpenOptions): Promise<MediaIndex> {
   const asTold = await readHead(source, options.signal);
   const decodable = await withCodecData(source, asTold, options.signal);
-  const tracks = await withVp9Config(source, asTold, decodable, options.signal);
+  const tracks = await withFirstFrames(source, asTold, decodable, neededFrames(decodable, options), options.signal);
   const head = { ...asTold, tracks };
   const main = mainTrack(tracks);
   const mediaBytes = head.endsAt ?? source.sizeBytes;

@@ -3,7 +3,7 @@ import type { IndexWork } from "../work.ts";
 import { runsOfTables } from "../../transcode/tabled-runs.ts";
 import { PartSource } from "../../source/part-source.ts";
 import type { MediaIndex, StreamedRun, StreamedTimeline } from "../../timeline.ts";
-import type { Track } from "../../types.ts";
+import type { Codec, Track } from "../../types.ts";
 
 /** One film of the file. */
 export interface FilePart {
@@ -19,12 +19,17 @@ export interface FilePart {
  */
 const PAUSE_90K = 9000;
 
+/** Codecs whose frames say all that a decoder needs. */
+const DESCRIBES_ITSELF: ReadonlySet<Codec> = new Set(["ac3", "eac3"]);
+
 /** Whether the access units of `b` can continue those of `a`: same codecs with the same data, in the same order. */
 export function canFollow(a: readonly Track[], b: readonly Track[]): boolean {
   return a.length === b.length && a.every((track, i) => {
     const other = b[i]!;
     return track.kind === other.kind && track.codec === other.codec && track.sampleRate === other.sampleRate &&
-      track.channels === other.channels && sameBytes(track.codecPrivate, other.codecPrivate);
+      track.channels === other.channels &&
+      // That of AC-3 is a copy of what each frame says.
+      (DESCRIBES_ITSELF.has(track.codec) || sameBytes(track.codecPrivate, other.codecPrivate));
   });
 }
 

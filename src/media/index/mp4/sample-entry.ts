@@ -140,6 +140,8 @@ const CONFIG_TYPES: Readonly<Partial<Record<Codec, string>>> = {
   av1: "av1C",
   vp8: "vpcC",
   vp9: "vpcC",
+  ac3: "dac3",
+  eac3: "dec3",
 };
 
 function videoEntry(entry: Box): EntryFacts {
@@ -203,6 +205,9 @@ function audioEntry(entry: Box): EntryFacts {
   if (dOps !== null) return { ...base, codecPrivate: opusHeadFrom(dOps) };
   const dfLa = codec === "flac" ? child(boxes, "dfLa") : null;
   if (dfLa !== null) return { ...base, codecPrivate: flacHeadFrom(dfLa) };
+  const dolbyType = CONFIG_TYPES[codec];
+  const dolby = dolbyType === undefined ? null : child(boxes, dolbyType);
+  if (dolby !== null) return { ...base, codecPrivate: bodyOf(dolby) };
   if (entry.type !== "mp4a") return base;
   const wave = child(boxes, "wave");
   const described = fromDescriptor(child(boxes, "esds") ?? (wave === null ? null : child(wave, "esds")));

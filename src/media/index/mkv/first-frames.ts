@@ -1,24 +1,37 @@
-/** VP9 without configuration, as WebM has it: its first picture shows profile and colours. */
+/** Codec data that Matroska does not keep, as the first frame of a track shows it. */
 import type { ByteSource } from "../../../bytes/source.ts";
+import { ac3Config, eac3Config } from "../../cmaf/ac3-config.ts";
 import { vp9ConfigFrom } from "../../cmaf/vpx-config.ts";
+import type { Codec, Track } from "../../types.ts";
 import { splitFrames } from "./block.ts";
 import { wholeFrame } from "./encodings.ts";
 import type { MatroskaHead } from "./head.ts";
 import type { MatroskaTrack } from "./tracks.ts";
 import { walkBlocks } from "./walk-blocks.ts";
 
-/** Bytes of the media, and blocks, among which the first picture is looked for. */
+/** Bytes of the media, and blocks, among which the first frames are looked for. */
 const READ_BYTES = 1024 * 1024;
 const MAX_BLOCKS = 200;
 
-/** `tracks` of `head`, those of VP9 with the body of a vpcC as codec data, if their first picture tells. Rejects as the source does. */
-export async function withVp9Config(
+/** Bodies of the boxes in which MP4 keeps it: vpcC after version and flags, dac3, dec3. */
+const CONFIGS: Readonly<Partial<Record<Codec, (frame: Uint8Array, track: Track) => Uint8Array | null>>> = {
+  vp9: (picture, { width, height }) => vp9ConfigFrom(picture, width ?? 0, height ?? 0),
+  ac3: ac3Config,
+  eac3: eac3Config,
+};
+
+/**
+ * `tracks` of `head`, those of the codecs `wanted` (VP9, AC-3, E-AC-3) with their codec data, if their first frame tells; what
+ * Matroska keeps there has another form. Rejects as the source does.
+ */
+export async function withFirstFrames(
   source: ByteSource,
   head: MatroskaHead,
   tracks: readonly MatroskaTrack[],
+  wanted: ReadonlySet<Codec>,
   signal: AbortSignal,
 ): Promise<readonly MatroskaTrack[]> {
-  const open = new Map(tracks.filter(({ track }) => track.codec === "vp9").map((one) => [one.track.id, one]));
+  const open = new Map(tracks.filter(({ track }) => wanted.has(track.codec)).map((one) => [one.track.id, one]));
   if (open.size === 0) return tracks;
   const found = new Map<MatroskaTrack, Uint8Array | null>();
   const start: ByteSource = {
@@ -29,17 +42,15 @@ export async function withVp9Config(
   await walkBlocks(start, head.firstClusterAt, signal, ({ track: number, bytes, body, end, flags }) => {
     const entry = open.get(number);
     const [frame] = entry === undefined ? [] : splitFrames(bytes, body, end, flags) ?? [];
-    const picture = entry === undefined || frame === undefined ? null : wholeFrame(entry, frame);
-    if (entry !== undefined && picture !== null) {
-      const { width, height } = entry.track;
-      found.set(entry, vp9ConfigFrom(picture, width ?? 0, height ?? 0));
+    const whole = entry === undefined || frame === undefined ? null : wholeFrame(entry, frame);
+    if (entry !== undefined && whole !== null) {
+      found.set(entry, CONFIGS[entry.track.codec]?.(whole, entry.track) ?? null);
       open.delete(number);
     }
     return open.size > 0 && ++blocks < MAX_BLOCKS;
   });
-  // What Matroska keeps there has another form.
   return tracks.map((entry) =>
-    entry.track.codec === "vp9"
+    wanted.has(entry.track.codec)
       ? { ...entry, track: { ...entry.track, codecPrivate: found.get(entry) ?? null } }
       : entry
   );
