@@ -94,12 +94,9 @@ export const PLAYBACK = z.object({
   ),
   renditions: has(
     FLAG,
-    "HLS alone: a multivariant playlist with each sound of the film in segments of its own, and all texts that subtitles=1 lists",
+    "HLS alone: a multivariant playlist with each sound of the film in segments of its own, the texts inside it and the .srt and .vtt files that belong to it",
   ),
-  subtitles: has(
-    FLAG,
-    "HLS alone: a multivariant playlist with the texts inside the film and the .srt and .vtt files that belong to it, where there are some",
-  ),
+  subtitles: has(FLAG, "The older name of renditions").meta({ deprecated: true }),
   format: has(
     z.enum(["redirect", "json"]).meta({ default: "redirect" }),
     "redirect: leads to the stream; json: tells its address, and those that control the session",

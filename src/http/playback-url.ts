@@ -11,7 +11,7 @@ const MISREAD = /[!'()*]/g;
 /**
  * The address below `base` (`http://host/engine`): MPEG TS, an HLS playlist, or the file under its name. It holds the
  * place where playing of a file begins (seconds), so that each player has its own; for a broadcast that place belongs
- * to the session. It also holds whether the player wants the renditions of the film, or its subtitles alone.
+ * to the session. It also holds whether the player wants the renditions of the film.
  */
 export function playbackUrl(
   base: string,
@@ -22,14 +22,9 @@ export function playbackUrl(
   const where = `${session.identity.infohashHex}/${session.id}`;
   const query = session.kind === "file" && startFromS > 0 ? `?start_from=${startFromS}` : "";
   if (session.identity.output === "hls") {
-    const more = session.kind !== "file"
-      ? null
-      : wants.renditions
-      ? "renditions=1"
-      : wants.subtitles
-      ? "subtitles=1"
-      : null;
-    return `${base}/m/${where}.m3u8${query}${more === null ? "" : `${query === "" ? "?" : "&"}${more}`}`;
+    const list = `${base}/m/${where}.m3u8${query}`;
+    const isWanted = session.kind === "file" && (wants.renditions || wants.subtitles);
+    return isWanted ? `${list}${query === "" ? "?" : "&"}renditions=1` : list;
   }
   return session.kind === "file" && session.identity.output === "file"
     ? `${base}/f/${where}/${nameInUrl(session.file.name)}`

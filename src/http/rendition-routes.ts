@@ -1,5 +1,5 @@
 /** HLS with a choice of sounds and subtitles, our addition: the multivariant playlist, and those of pictures and sounds. */
-import { briefFacts, renderMultivariant, variantFacts } from "../media/hls/multivariant.ts";
+import { renderMultivariant, variantFacts } from "../media/hls/multivariant.ts";
 import { listRenditions, renditionPlaylist, soundInside } from "../playback/renditions.ts";
 import type { PlaybackSession } from "../playback/session.ts";
 import type { AnySession } from "../playback/sessions.ts";
@@ -8,14 +8,13 @@ import { subtitleList } from "./subtitle-routes.ts";
 
 const PLAYLIST_FIELDS = { "content-type": "application/vnd.apple.mpegurl", "cache-control": "no-cache" };
 
-/** The multivariant playlist, if the start asked for one and there is something to choose; else null. */
+/** The multivariant playlist of a film, if the start asked for one (`subtitles=1` is the older name); else null. */
 export async function multivariantOf(c: HttpContext, prefix: string, session: AnySession): Promise<Response | null> {
-  const wantsAll = c.req.query("renditions") === "1";
-  if ((!wantsAll && c.req.query("subtitles") !== "1") || session.kind !== "file" || session.hls === null) return null;
+  const isWanted = ["renditions", "subtitles"].some((name) => c.req.query(name) === "1");
+  if (!isWanted || session.kind !== "file" || session.hls === null) return null;
   const url = playlistUrl(c, prefix, session);
   const subtitles = subtitleList(session, url);
-  const renditions = wantsAll ? await session.renditions(c.req.raw.signal) : null;
-  if (subtitles.length === 0 && !wantsAll) return null;
+  const renditions = await session.renditions(c.req.raw.signal);
   session.touch();
   const query = new URLSearchParams();
   const startFrom = c.req.query("start_from");
@@ -23,7 +22,7 @@ export async function multivariantOf(c: HttpContext, prefix: string, session: An
   const tracks = session.presentation?.outputTracks ?? [];
   const bytesPerSecond = session.presentation?.bytesPerSecond ?? null;
   const urlOf = (name: string) => `${url}?${new URLSearchParams([["rendition", name], ...query])}`;
-  const inside = wantsAll ? soundInside(tracks) : [];
+  const inside = soundInside(tracks);
   const text = renderMultivariant(
     renditions === null
       ? {
@@ -31,9 +30,7 @@ export async function multivariantOf(c: HttpContext, prefix: string, session: An
         sounds: inside,
         subtitles,
         variants: [{
-          ...wantsAll || session.hls.fragmented !== undefined
-            ? variantFacts(session.hls, tracks, bytesPerSecond)
-            : briefFacts(bytesPerSecond),
+          ...variantFacts(session.hls, tracks, bytesPerSecond),
           ...inside.length === 0 ? {} : { sound: inside[0]!.group },
         }],
       }

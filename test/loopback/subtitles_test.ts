@@ -47,7 +47,7 @@ test("a start with subtitles=1 returns a multivariant playlist, without it the f
     master,
     /#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="subtitles",NAME="English",LANGUAGE="en",DEFAULT=NO,AUTOSELECT=NO,FORCED=NO,URI="/,
   );
-  assertMatch(master, /#EXT-X-STREAM-INF:BANDWIDTH=\d+,SUBTITLES="subtitles"/);
+  assertMatch(master, /#EXT-X-STREAM-INF:BANDWIDTH=\d+,.*SUBTITLES="subtitles"/);
   const [english, russian] = renditions(master);
   const playlist = await text(english!);
   assertMatch(playlist, /#EXT-X-ENDLIST/);
@@ -82,9 +82,14 @@ for (const [index, what] of [[0, "MP4"], [3, "Matroska"], [5, "MPEG TS"]] as con
   });
 }
 
-test("a film without subtitles has only its own playlist; unknown subtitle numbers are not found", async () => {
+test("subtitles=1 is renditions=1, of a film without any, too; unknown subtitle numbers are not found", async () => {
   const { playback_url } = await start(7, { subtitles: "1" });
-  assertMatch(await text(playback_url), /#EXTINF/);
+  assertEquals((await start(7, { renditions: "1" })).playback_url, playback_url);
+  const master = await text(playback_url);
+  assertMatch(master, /#EXT-X-STREAM-INF:.*AUDIO="sound"/);
+  assert(!master.includes("SUBTITLES"), master);
+  assertEquals(await text(playback_url.replace("renditions", "subtitles")), master);
+  assertMatch(await text(urls(master)[0]!), /#EXTINF/);
   for (const path of ["?subtitle=0", "?subtitle=x", "?subtitle=-1"]) {
     assertEquals((await fetch(playback_url.replace(/\?.*/, path))).status, 404, path);
   }

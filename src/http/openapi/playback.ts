@@ -166,7 +166,7 @@ function streamPaths(): Json {
     ),
     "/engine/m/{infohash}/{session}.m3u8": stream(
       "read_playlist",
-      "A session's HLS playlist, or with renditions or subtitles the multivariant one.",
+      "A session's HLS playlist, or with renditions (subtitles, an older name) the multivariant one.",
       [
         INFOHASH,
         SESSION,

@@ -74,11 +74,6 @@ export function variantFacts(
   };
 }
 
-/** What is said of MPEG TS to clients that want subtitles alone. */
-export function briefFacts(bytesPerSecond: number | null): VariantFacts {
-  return { ...rateOfSource(bytesPerSecond), codecs: [], width: null, height: null };
-}
-
 /** The facts of `video` with `sounds`, which are those of one group. */
 export function groupFacts(
   video: Rendition,
