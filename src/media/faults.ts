@@ -4,6 +4,9 @@
  * the user beyond a bound.
  */
 
+/** Hears of access units that a file has: of which of `MediaIndex.tracks`, and how many. */
+export type CountUnits = (track: number, units: number) => void;
+
 /** Access units whose output differs from that of a sound file. */
 export interface FaultCounts {
   /** Left out, because their slot is full. */
@@ -24,7 +27,7 @@ export interface FaultCounts {
   readonly gaps: number;
   /** Access units (blocks, where those cannot be told apart) that the reader could not read. */
   readonly unread: number;
-  /** Access units that reached the muxer, and were neither written nor left out. */
+  /** Access units that the reader found in the file, and that were neither written nor left out. */
   readonly lost: number;
   /** Stretches of media and HLS segments that begin elsewhere, or last longer or shorter, than was promised. */
   readonly misplaced: number;
@@ -41,6 +44,26 @@ export interface SlotTally extends Omit<FaultCounts, Elsewhere> {
   readonly units: number;
   /** For each stream of the slot: its first and last decoding time, and the number of access units between them. */
   readonly spans: readonly (StreamSpan | null)[];
+  /** For each stream of the slot: access units that the file has. Absent: as many as reached the muxer. */
+  readonly held?: readonly number[];
+}
+
+/** Compares what a reader finds in the file for one slot with what reaches the muxer. */
+export class HeldUnits {
+  readonly #units = new Map<number, number>();
+
+  /** For `StreamedTimeline.readRun`. */
+  readonly count: CountUnits = (track, units) => {
+    this.#units.set(track, (this.#units.get(track) ?? 0) + units);
+  };
+
+  /** `tally` with what was lost before the muxer. `tracks`: which track each of its streams carries. */
+  against(tally: SlotTally, tracks: readonly number[]): SlotTally {
+    const reached = tally.spans.map((span) => span?.units ?? 0);
+    const held = tracks.map((track, stream) => Math.max(reached[stream]!, this.#units.get(track) ?? 0));
+    const missing = held.reduce((sum, units, stream) => sum + units - reached[stream]!, 0);
+    return { ...tally, held, lost: tally.lost + missing };
+  }
 }
 
 /** Where a stream is in time while it is in a slot. */
@@ -56,7 +79,7 @@ export interface StreamSpan {
  */
 export const END_SLACK_90K = 180_000;
 
-/** Slots that are remembered; a layout has about 20,000 at most. Faults in others are not counted. */
+/** Slots that are remembered, of all outputs; a layout has about 20,000 at most. Faults in others are not counted. */
 const MAX_SLOTS = 32_768;
 /** Faults that are not reported: a cut recording has a few at its seams, and one is 20 to 40 ms of media. */
 const FREE_FAULTS = 12;
@@ -70,6 +93,9 @@ const FREE_MISPLACED = 1;
 const FREE_PER_MILLE = 2;
 /** Late ones per thousand that are not reported: a picture every few seconds makes the sound beside it late. */
 const FREE_LATE_PER_MILLE = 100;
+
+/** Distance of the slots of two outputs in one map: more than any layout has. */
+const OUTPUT_SLOTS = 2 ** 32;
 
 /** No fault. */
 export const NO_FAULTS: FaultCounts = {
@@ -91,8 +117,8 @@ export const NO_FAULTS: FaultCounts = {
 const GAP_BYTES = 64 * 1024;
 
 /**
- * Adds up the faults of all readings of one layout. Slots are read many times and in any order, and are the same each
- * time, so each counts once.
+ * Adds up the faults of all readings of one file. Slots are read many times and in any order, and are the same each
+ * time, so each counts once in each output.
  */
 export class FaultLedger {
   readonly #slots = new Map<number, SlotTally>();
@@ -101,19 +127,42 @@ export class FaultLedger {
   readonly #misplaced = new Set<number>();
   readonly #short = new Set<string>();
   readonly #known: FaultCounts;
-  readonly #knownUnits: number;
+  readonly #knownHeld: readonly number[];
+  readonly #parts: readonly FaultLedger[];
+  #outputs: number;
   /** The warning for this many slots and gaps. */
   #told: { readonly size: number; readonly warning: string | null } | null = null;
 
-  /** `known`: faults found in `units` access units before any was read. */
-  constructor(known: FaultCounts = NO_FAULTS, units = 0) {
+  /**
+   * `known`: faults found before any access unit was read, in so many of each stream. `parts`: where readers of parts of
+   * the file count what they cannot read.
+   */
+  constructor(known: FaultCounts = NO_FAULTS, held: readonly number[] = [], parts: readonly FaultLedger[] = []) {
     this.#known = known;
-    this.#knownUnits = units;
+    this.#knownHeld = held;
+    this.#parts = parts;
+    // What is known beforehand is its first output's.
+    this.#outputs = held.length > 0 ? 1 : 0;
   }
 
-  /** Slot `slot` was muxed to its end. */
-  record(slot: number, tally: SlotTally): void {
-    if (this.#slots.size < MAX_SLOTS) this.#slots.set(slot, tally);
+  /** Number of an output that has slots of its own. */
+  newOutput(): number {
+    return this.#outputs++;
+  }
+
+  /** Slot `slot` of `output` was muxed to its end. */
+  record(slot: number, tally: SlotTally, output = 0): void {
+    if (this.#slots.size < MAX_SLOTS) this.#slots.set(output * OUTPUT_SLOTS + slot, tally);
+  }
+
+  /** Access units that the file has, for each stream of its first output, as far as that was read. */
+  get held(): readonly number[] {
+    const held = [...this.#knownHeld];
+    for (const [slot, tally] of this.#slots) {
+      if (slot >= OUTPUT_SLOTS) continue;
+      tally.held?.forEach((units, stream) => held[stream] = (held[stream] ?? 0) + units);
+    }
+    return held;
   }
 
   /** Bytes are missing or damaged before the packet or cluster at `at` of the file, or are between it and the one before it. */
@@ -140,8 +189,8 @@ export class FaultLedger {
   get counts(): FaultCounts {
     const sum = {
       ...this.#known,
-      gaps: this.#gaps.size,
-      unread: this.#unread.size,
+      gaps: this.#parts.reduce((total, part) => total + part.#gaps.size, this.#gaps.size),
+      unread: this.#parts.reduce((total, part) => total + part.#unread.size, this.#unread.size),
       misplaced: this.#misplaced.size,
       short: this.#short.size,
     };
@@ -162,14 +211,21 @@ export class FaultLedger {
 
   /** The warning for the user; null while there is nothing worth one. */
   get warning(): string | null {
-    const size = this.#slots.size + this.#gaps.size + this.#unread.size + this.#misplaced.size + this.#short.size;
+    const size = this.#size;
     if (this.#told?.size !== size) this.#told = { size, warning: this.#describe() };
     return this.#told.warning;
   }
 
+  /** Grows with everything that is counted. */
+  get #size(): number {
+    const own = this.#slots.size + this.#gaps.size + this.#unread.size + this.#misplaced.size + this.#short.size;
+    return this.#parts.reduce((total, part) => total + part.#size, own);
+  }
+
   #describe(): string | null {
     const { counts } = this;
-    const units = [...this.#slots.values()].reduce((sum, tally) => sum + tally.units, this.#knownUnits);
+    const known = this.#knownHeld.reduce((sum, one) => sum + one, 0);
+    const units = [...this.#slots.values()].reduce((sum, tally) => sum + tally.units, known);
     // A long film hides the loss of one stretch among its many pictures.
     const worst = Math.max(0, ...[...this.#slots.values()].map(({ dropped }) => dropped));
     const texts = Object.entries(TEXTS).flatMap(([kind, text]) => {

@@ -95,7 +95,7 @@ export async function presentIndex(
     ts,
     hls,
     planHls: () => Promise.resolve(hls),
-    ...renditionsOf(index, selection, carrier, { target90k, offset90k, isVideo }),
+    ...renditionsOf(index, selection, carrier, { target90k, offset90k, isVideo }, layout.faults),
     tsFrom(ms) {
       const first = segmentAt(hls, ms);
       const from = layout.segmentStarts?.[first];

@@ -1,5 +1,6 @@
 /** The sounds of a film apart from its pictures, so that a player fetches the one that is heard. */
 import { type Carrier, FMP4 } from "./carrier.ts";
+import type { FaultLedger } from "./faults.ts";
 import { layOutFragments, type RunsLayoutOptions } from "./cmaf/layout.ts";
 import { cmafFormat } from "./cmaf/formats.ts";
 import { codecName } from "./hls/codec-name.ts";
@@ -14,13 +15,14 @@ import type { HlsPlan, Presentation, Rendition } from "./types.ts";
 
 /**
  * `planRenditions` for the tracks of `selection`; nothing where there is one sound, or no picture. What ffmpeg reads has none
- * either: each rendition would be another process.
+ * either: each rendition would be another process. All of them count in `faults`.
  */
 export function renditionsOf(
   index: MediaIndex,
   { indexes, sounds }: Selection,
   carrier: Carrier,
   options: RunsLayoutOptions,
+  faults: FaultLedger,
 ): Pick<Presentation, "planRenditions"> {
   const { tracks } = index;
   const video = indexes.find((i) => tracks[i]!.kind === "video");
@@ -28,7 +30,7 @@ export function renditionsOf(
   return {
     planRenditions: async (source, signal) => {
       const work = new IndexWork(source, signal);
-      const timeline = await runsOfIndex(index, work).finally(() => work.end());
+      const timeline = { ...await runsOfIndex(index, work).finally(() => work.end()), faults };
       const zero90k = options.offset90k + (index.zero90k ?? 0);
       const planOf = (one: number): HlsPlan => {
         if (carrier === FMP4) {

@@ -14,9 +14,7 @@ export async function faultsOfTables(
   work: Pick<IndexWork, "spend">,
 ): Promise<FaultLedger> {
   const counts = { ...NO_FAULTS };
-  let units = 0;
   for (const { count, offsets, sizes, dts90k, ranBack } of tables) {
-    units += count;
     counts.ranBack += ranBack ?? 0;
     if (end90k !== null) counts.beyondEnd += count - firstAfter(dts90k, end90k + END_SLACK_90K);
     for (let i = 1, before = offsets.at(0); i < count; i++) {
@@ -26,7 +24,7 @@ export async function faultsOfTables(
       before = offset;
     }
   }
-  return new FaultLedger(counts, units);
+  return new FaultLedger(counts, tables.map(({ count }) => count));
 }
 
 /** Index of the first number above `value` in the ascending `column`. */

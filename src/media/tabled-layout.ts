@@ -76,12 +76,14 @@ export async function layOutTables(
   if (sizeBytes > mostBytes) {
     throw new MillraceError("bad_media", `${payloadBytes} bytes of media would make ${sizeBytes} bytes of MPEG TS`);
   }
+  const faults = await faultsOfTables(tables, toldMs === null ? null : toldMs * 90, work);
+  for (const at of timeline.gaps ?? []) faults.gap(at);
   return {
     sizeBytes,
     starts90k,
     end90k,
     segmentStarts: bounds,
-    faults: await faultsOfTables(tables, toldMs === null ? null : toldMs * 90, work),
+    faults,
     read: (start, end, ...from) => muxer.read(start, Math.min(end ?? sizeBytes, sizeBytes), ...from),
     readSegment: (n, ...from) => muxer.read(bounds[n]!, bounds[n + 1]!, ...from),
   };

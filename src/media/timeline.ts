@@ -9,7 +9,7 @@
  */
 import type { ByteLender, ByteSource } from "../bytes/source.ts";
 import type { Column } from "./column.ts";
-import type { FaultLedger } from "./faults.ts";
+import type { CountUnits, FaultLedger } from "./faults.ts";
 import type { MemoryAccount } from "./index/work.ts";
 import type { PresentationOptions, Run, Track } from "./types.ts";
 
@@ -89,6 +89,8 @@ export interface TabledTimeline {
   readonly kind: "tabled";
   /** One table for each of `MediaIndex.tracks`; null for tracks that cannot be carried. */
   readonly tables: readonly (SampleTable | null)[];
+  /** Places of the file, bytes, where its reader found damage. Absent: none. */
+  readonly gaps?: readonly number[];
 }
 
 /** A reading of consecutive runs. */
@@ -117,7 +119,9 @@ export interface StreamedTimeline {
    * batching, must give the same access units and times. Batches should come as soon as their bytes are here. At the
    * end of the iteration every access unit of the run was given. Reads coalesced chunks (256 KiB–1 MiB) in order.
    * Rejects as `ByteSource.read` does, or with `bad_media` on damage that cannot be skipped. With a `lender` the bytes
-   * of a batch are lent until the next one is requested; a user that needs them for longer holds them.
+   * of a batch are lent until the next one is requested; a user that needs them for longer holds them. `held` hears of
+   * each access unit of `wanted` that the file names in the run, as the reader meets it: not of empty ones, nor of those
+   * that cannot be read, which `faults` counts. Readers that cannot tell call it never.
    */
   readRun(
     run: number,
@@ -125,6 +129,7 @@ export interface StreamedTimeline {
     source: ByteSource,
     signal: AbortSignal,
     lender?: ByteLender,
+    held?: CountUnits,
   ): AsyncIterable<readonly RunSample[]>;
   /** For runs that are read one after the other, if that saves work; absent: it saves none. */
   readonly open?: () => RunReading;

@@ -2,7 +2,7 @@
 import type { ChunkBuffers } from "../../bytes/chunk-buffers.ts";
 import { type ByteSource, lenderFor } from "../../bytes/source.ts";
 import { isTurnDue, turnWhenDue } from "../../bytes/turn.ts";
-import { END_SLACK_90K, FaultLedger } from "../faults.ts";
+import { END_SLACK_90K, FaultLedger, HeldUnits } from "../faults.ts";
 import { PacketSink } from "../mux/ts/chunks.ts";
 import { ReadAhead } from "../source/read-ahead.ts";
 import type { RunBytes, StreamedTimeline } from "../timeline.ts";
@@ -22,14 +22,16 @@ export class CmafMuxer {
   readonly #offset90k: number;
   /** First byte of each run's slot, with the end as the last entry; null when sizes are not known in advance. */
   readonly firstBytes: Float64Array | null;
-  /** Faults in the runs read so far. */
+  /** Faults in the runs read so far, and the number of this output among those that share them. */
   readonly faults: FaultLedger;
+  readonly #output: number;
 
   /** `offset90k`: at least what any stream is presented early. `bytesOf`: the bytes of the streams in a run. */
   constructor(streams: readonly CmafStream[], timeline: StreamedTimeline, offset90k: number, bytesOf: RunBytes) {
     this.#streams = streams;
     this.#timeline = timeline;
     this.faults = timeline.faults ?? new FaultLedger();
+    this.#output = this.faults.newOutput();
     this.#wanted = new Set(streams.map(({ trackIndex }) => trackIndex));
     this.#offset90k = offset90k;
     this.firstBytes = this.#layOut(bytesOf);
@@ -103,6 +105,7 @@ export class CmafMuxer {
     signal: AbortSignal,
   ): AsyncGenerator<Uint8Array> {
     const lender = lenderFor(source);
+    const tracks = this.#streams.map(({ trackIndex }) => trackIndex);
     for (let run = first; run < end; run++) {
       const slot = new FragmentSlot(
         this.#streams,
@@ -117,14 +120,15 @@ export class CmafMuxer {
         sink,
         lender,
       );
-      for await (const batch of reading.readRun(run, this.#wanted, source, signal, lender ?? undefined)) {
+      const held = new HeldUnits();
+      for await (const batch of reading.readRun(run, this.#wanted, source, signal, lender ?? undefined, held.count)) {
         for (const sample of batch) slot.push(sample);
         slot.keep();
         yield* sink.take();
         if (isTurnDue()) await turnWhenDue(signal);
       }
       slot.finish();
-      this.faults.record(run, slot.tally);
+      this.faults.record(run, held.against(slot.tally, tracks), this.#output);
       do {
         yield* sink.take();
         if (isTurnDue()) await turnWhenDue(signal);

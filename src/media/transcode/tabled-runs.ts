@@ -62,7 +62,8 @@ export async function runsOfTables(
     kind: "streamed",
     runs,
     empty: new Set(tables.flatMap((table, i) => table === null || table.count === 0 ? [i] : [])),
-    async *readRun(run, wanted, source, signal) {
+    async *readRun(run, wanted, source, signal, _lender, held) {
+      for (const track of wanted) held?.(track, unitsIn(tables[track] ?? null, stretches[run]!, track));
       // The order is computed twice rather than kept: a run may have a million access units.
       const order = inOrder(tables, stretches[run]!, wanted);
       for await (const batch of readExtents(source, extentsOf(tables, stretches[run]!, wanted), signal)) {
@@ -82,6 +83,13 @@ export async function runsOfTables(
       }
     },
   };
+}
+
+/** Access units of `table` in a run that are not empty. */
+function unitsIn(table: SampleTable | null, { from, to }: Stretch, track: number): number {
+  let units = 0;
+  for (let i = from[track]!; i < to[track]!; i++) if (table!.sizes.at(i) > 0) units++;
+  return units;
 }
 
 function* extentsOf(

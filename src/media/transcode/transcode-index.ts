@@ -115,7 +115,7 @@ function withSound(
   return {
     ...timeline,
     runs,
-    async *readRun(run, wanted, source, signal) {
+    async *readRun(run, wanted, source, signal, _lender, held) {
       const made: RunSample[] = [];
       for (const [track, maker] of makers) {
         if (!wanted.has(track)) continue;
@@ -128,7 +128,7 @@ function withSound(
       const copied = new Set([...wanted].filter((track) => !makers.has(track)));
       if (copied.size > 0) {
         // This reads the run again: only its sound is held in memory.
-        for await (const batch of timeline.readRun(run, copied, source, signal)) {
+        for await (const batch of timeline.readRun(run, copied, source, signal, undefined, held)) {
           const samples: RunSample[] = [];
           for (const sample of batch) {
             while (next < made.length && made[next]!.dts90k <= sample.dts90k) samples.push(made[next++]!);

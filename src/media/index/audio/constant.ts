@@ -1,5 +1,6 @@
 /** Frames of one bit rate: the place of each can be computed, so any run is found at once and has a known size. */
 import type { AudioFrameSyntax } from "../../../bytes/audio-frames.ts";
+import { FaultLedger } from "../../faults.ts";
 import type { RunSample, StreamedTimeline } from "../../timeline.ts";
 import { type WalkedFrame, walkFrames } from "./frame-walk.ts";
 import { equalRuns, ticksAt, unitsPerRun } from "./runs.ts";
@@ -40,10 +41,12 @@ export function constantTimeline(facts: ConstantFacts): StreamedTimeline {
     maxAccessUnits: perRun,
   });
   const { maxPayloadBytes } = runs[0]!;
+  const faults = new FaultLedger();
   return {
     kind: "streamed",
     runs,
-    async *readRun(run, _wanted, source, signal) {
+    faults,
+    async *readRun(run, _wanted, source, signal, _lender, held) {
       const end = Math.min(frames, (run + 1) * perRun);
       let last = run * perRun - 1;
       const reckoned = first.position + Math.floor(run * perRun * meanBytes);
@@ -55,9 +58,14 @@ export function constantTimeline(facts: ConstantFacts): StreamedTimeline {
         const out: RunSample[] = [];
         for (const { position, frame, data } of batch) {
           const n = Math.round((position - first.position) / meanBytes);
+          if (n > last + 1) faults.gap(position);
           if (n >= end) break;
           // Only damage puts two frames in one place, or makes them longer than possible.
-          if (n <= last || frame.samples !== samples || bytes + data.length > maxPayloadBytes!) continue;
+          if (n <= last || frame.samples !== samples || bytes + data.length > maxPayloadBytes!) {
+            if (n >= run * perRun) faults.unread(position);
+            continue;
+          }
+          held?.(0, 1);
           last = n;
           bytes += data.length;
           const pts90k = ticksAt(n * samples, sampleRate);

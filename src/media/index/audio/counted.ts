@@ -4,6 +4,7 @@
  */
 import type { AudioFrameSyntax } from "../../../bytes/audio-frames.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
+import { type CountUnits, FaultLedger } from "../../faults.ts";
 import type { RunSample, StreamedTimeline } from "../../timeline.ts";
 import { type WalkedFrame, walkFrames } from "./frame-walk.ts";
 import { equalRuns, ticksAt, unitsPerRun } from "./runs.ts";
@@ -42,17 +43,20 @@ export function countedTimeline(facts: CountedFacts): StreamedTimeline {
     maxPayloadBytes: null,
     maxAccessUnits: runSamples / unitSamples,
   });
+  const faults = new FaultLedger();
+  const onGap = (at: number) => faults.gap(at);
   // At most one entry per run; all readers learn the same.
   const starts: Start[] = [{ position: first.position, samples: 0 }];
   async function* walkRun(
     run: number,
     source: ByteSource,
     signal: AbortSignal,
+    held?: CountUnits,
   ): AsyncGenerator<readonly RunSample[], void> {
     const start = starts[run]!;
     let samples = start.samples;
     const end = run === count - 1 ? Infinity : (run + 1) * runSamples;
-    const walk = walkFrames({ source, syntax, key, position: start.position, isSynced: true, signal });
+    const walk = walkFrames({ source, syntax, key, position: start.position, isSynced: true, signal, onGap });
     for await (const batch of walk) {
       const out: RunSample[] = [];
       for (const { position, frame, data } of batch) {
@@ -61,6 +65,7 @@ export function countedTimeline(facts: CountedFacts): StreamedTimeline {
           break;
         }
         const pts90k = ticksAt(samples, sampleRate);
+        held?.(0, 1);
         out.push({ track: 0, pts90k, dts90k: pts90k, keyframe: true, data });
         samples += frame.samples;
       }
@@ -72,11 +77,12 @@ export function countedTimeline(facts: CountedFacts): StreamedTimeline {
   return {
     kind: "streamed",
     runs,
-    async *readRun(run, _wanted, source, signal) {
+    faults,
+    async *readRun(run, _wanted, source, signal, _lender, held) {
       for (let known = Math.min(run, starts.length - 1); known < run; known = starts.length - 1) {
         for await (const _ of walkRun(known, source, signal));
       }
-      if (starts[run]!.position < source.sizeBytes) yield* walkRun(run, source, signal);
+      if (starts[run]!.position < source.sizeBytes) yield* walkRun(run, source, signal, held);
     },
   };
 }

@@ -51,19 +51,21 @@ function search(
 }
 
 /**
- * The frames from `start` on to the end of the file, in batches as bytes arrive. Damaged ones are left out. Rejects as
- * the source does.
+ * The frames from `start` on to the end of the file, in batches as bytes arrive. Damaged ones are left out: `onGap` hears
+ * where frames are missing between two others, or from where on nothing is found. Rejects as the source does.
  */
 export async function* walkFlac(
   source: ByteSource,
   start: FlacPlace,
   info: FlacInfo,
   signal: AbortSignal,
+  onGap: (at: number) => void = () => {},
 ): AsyncGenerator<readonly WalkedFlac[]> {
   const window = new ByteWindow(source, start.position, CHUNK_BYTES, signal);
   const lookBytes = maxFlacFrameBytes(info) + MAX_FLAC_HEADER_BYTES;
   let least = start.sample;
   let falseHeaders = 0;
+  let hasFrame = false;
   for (;;) {
     await window.need(lookBytes);
     const batch: WalkedFlac[] = [];
@@ -82,6 +84,8 @@ export async function* walkFlac(
         : null;
       if (isNext && (next !== null || window.atEnd && bytes.length - at <= lookBytes)) {
         const end = next?.at ?? endOfSound(bytes, at);
+        if (hasFrame && frame.sample > least) onGap(position);
+        hasFrame = true;
         batch.push({ position, sample: frame.sample, samples: frame.samples, data: bytes.subarray(at, end) });
         least = frame.sample + frame.samples;
         window.at = next?.at ?? bytes.length;
@@ -89,6 +93,7 @@ export async function* walkFlac(
       }
       await turnWhenDue(signal);
       if (++falseHeaders > MAX_FALSE_HEADERS || !await resume(window, least, info)) {
+        if (source.sizeBytes - position > lookBytes) onGap(position);
         if (batch.length > 0) yield batch;
         return;
       }

@@ -3,6 +3,7 @@
  * length: one ends where the next begins.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
+import { FaultLedger } from "../../faults.ts";
 import { MillraceError } from "../../../errors.ts";
 import type { MediaIndex, OpenOptions, RunSample } from "../../timeline.ts";
 import { ByteWindow } from "../byte-window.ts";
@@ -109,6 +110,7 @@ export async function openFlac(
   };
   // Places where runs begin, learned by reading those before: at most one per run.
   const starts = new Map<number, FlacPlace>([[0, bounds.low]]);
+  const faults = new FaultLedger();
   return {
     container: "other",
     tracks: [{
@@ -131,11 +133,12 @@ export async function openFlac(
     timeline: {
       kind: "streamed",
       runs,
-      async *readRun(run, _wanted, from, signal) {
+      faults,
+      async *readRun(run, _wanted, from, signal, _lender, held) {
         const first = run * runSamples;
         const end = run === count - 1 ? Infinity : first + runSamples;
         const start = starts.get(run) ?? await placeBefore(first, from, signal);
-        for await (const batch of walkFlac(from, start, info, signal)) {
+        for await (const batch of walkFlac(from, start, info, signal, (at) => faults.gap(at))) {
           const out: RunSample[] = [];
           for (const { sample, position, data } of batch) {
             if (sample < first) continue;
@@ -144,6 +147,7 @@ export async function openFlac(
               break;
             }
             const pts90k = ticksAt(sample, sampleRate);
+            held?.(0, 1);
             out.push({ track: 0, pts90k, dts90k: pts90k, keyframe: true, data });
           }
           if (out.length > 0) yield out;

@@ -22,7 +22,7 @@ const CHUNK_BYTES = 16 * 1024;
 const LOOK_BYTES = MAX_AUDIO_FRAME_BYTES + 2 * AUDIO_HEADER_BYTES;
 /** Longest stretch that is neither sound nor tag, bytes; after it the stream counts as ended. */
 const MAX_GARBAGE_BYTES = 1024 * 1024;
-/** ID3v1, at the end of a file. */
+/** ID3v1, at the end of a file, or of one of several that were joined. */
 const ID3V1_BYTES = 128;
 const APE_HEADER_BYTES = 32;
 /** Every tag that may follow the last frame. */
@@ -38,14 +38,18 @@ export interface WalkOptions {
   /** A frame is believed to begin at `position`. */
   readonly isSynced: boolean;
   readonly signal: AbortSignal;
+  /** Hears where frames do not follow one another: something else is between them, or the walk ends in it. */
+  readonly onGap?: (at: number) => void;
 }
 
 /** The frames from a position on to the end of the file, in batches as bytes arrive. Rejects as the source does. */
 export async function* walkFrames(options: WalkOptions): AsyncGenerator<readonly WalkedFrame[]> {
-  const { source, syntax, signal } = options;
+  const { source, syntax, signal, onGap } = options;
   const window = new ByteWindow(source, options.position, CHUNK_BYTES, signal);
   let { key, isSynced } = options;
   let garbageBytes = 0;
+  /** Where the last frame ended; null before the first one. */
+  let endedAt: number | null = null;
   while (garbageBytes <= MAX_GARBAGE_BYTES) {
     await window.need(LOOK_BYTES);
     if (window.available < AUDIO_HEADER_BYTES) return;
@@ -57,10 +61,12 @@ export async function* walkFrames(options: WalkOptions): AsyncGenerator<readonly
       const fits = frame !== null && at + frame.sizeBytes <= bytes.length && (key === null || frame.key === key);
       if (fits && (isSynced && key !== null || isFollowed(bytes, at, frame, syntax, key === null ? 2 : 1))) {
         key = frame.key;
+        if (endedAt !== null && garbageBytes > 0) onGap?.(endedAt);
         batch.push({ position, frame, data: bytes.subarray(at, at + frame.sizeBytes) });
         window.at += frame.sizeBytes;
         isSynced = true;
         garbageBytes = 0;
+        endedAt = window.position;
         continue;
       }
       const tagBytes = tagBytesAt(bytes, at, source.sizeBytes - position);
@@ -75,6 +81,7 @@ export async function* walkFrames(options: WalkOptions): AsyncGenerator<readonly
     }
     if (batch.length > 0) yield batch;
   }
+  onGap?.(endedAt ?? options.position);
 }
 
 /** Whether `more` frames of the same stream follow, or the end or a tag. */
@@ -98,7 +105,7 @@ function startsWith(bytes: Uint8Array, at: number, text: string): boolean {
 function tagBytesAt(bytes: Uint8Array, at: number, left: number): number {
   const id3 = id3TagBytes(bytes, at);
   if (id3 > 0) return id3;
-  if (left === ID3V1_BYTES && startsWith(bytes, at, "TAG")) return ID3V1_BYTES;
+  if (left >= ID3V1_BYTES && startsWith(bytes, at, "TAG")) return ID3V1_BYTES;
   if (at + APE_HEADER_BYTES > bytes.length || !startsWith(bytes, at, "APETAGEX")) return 0;
   // The size counts items and footer, not this header.
   const size = new DataView(bytes.buffer, bytes.byteOffset + at, APE_HEADER_BYTES).getUint32(12, true);

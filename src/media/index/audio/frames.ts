@@ -69,8 +69,8 @@ export async function openFrames(
   const base = { container: "other", tracks: [track], sourceBytes: source.sizeBytes, warnings: [] } as const;
   const { sampleRate } = first.frame;
   if (isShort) {
-    const { table, samples } = await tableOf(source, syntax, first, options.signal);
-    const timeline: TabledTimeline = { kind: "tabled", tables: [table] };
+    const { table, samples, gaps } = await tableOf(source, syntax, first, options.signal);
+    const timeline: TabledTimeline = { kind: "tabled", tables: [table], gaps };
     return { ...base, durationMs: samples * 1000 / sampleRate, timeline };
   }
   const facts = { syntax, first, sourceBytes: source.sizeBytes, segmentTargetMs: options.segmentTargetMs };
@@ -154,7 +154,9 @@ async function tableOf(source: ByteSource, syntax: AudioFrameSyntax, first: Walk
   const { key } = first.frame;
   let samples = 0;
   let payloadBytes = 0;
-  const walk = walkFrames({ source, syntax, key, position: first.position, isSynced: true, signal });
+  const gaps: number[] = [];
+  const onGap = (at: number) => void gaps.push(at);
+  const walk = walkFrames({ source, syntax, key, position: first.position, isSynced: true, signal, onGap });
   for await (const batch of walk) {
     for (const { position, frame, data } of batch) {
       offsets.push(position);
@@ -173,7 +175,7 @@ async function tableOf(source: ByteSource, syntax: AudioFrameSyntax, first: Walk
     ptsShift90k: null,
     keyframes: null,
   };
-  return { table, samples };
+  return { table, samples, gaps };
 }
 
 /**

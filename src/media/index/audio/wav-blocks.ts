@@ -118,8 +118,9 @@ function indexOf(
     timeline: {
       kind: "streamed",
       runs,
-      async *readRun(run, _wanted, from, signal) {
+      async *readRun(run, _wanted, from, signal, _lender, held) {
         const end = run === count - 1 ? blocks : firstBlock(run + 1);
+        held?.(0, Math.max(0, end - firstBlock(run)));
         const most = Math.max(1, Math.floor(READ_BYTES / block.bytes));
         for (let next = firstBlock(run); next < end;) {
           const many = Math.min(most, end - next);

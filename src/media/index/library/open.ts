@@ -4,6 +4,7 @@
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
+import { type CountUnits, FaultLedger } from "../../faults.ts";
 import type { MediaIndex, OpenOptions, RunSample } from "../../timeline.ts";
 import type { Track } from "../../types.ts";
 import { foreignRuns, mostSamples } from "../audio/runs.ts";
@@ -15,6 +16,8 @@ import { opusPacketS, opusPreSkipS } from "./opus.ts";
 
 /** Most demuxers kept at the end of a run, ready for a player that continues there. */
 const MAX_WAITING = 4;
+/** A pause between two packets that is more than rounding, s. */
+const GAP_S = 0.1;
 /** Packets yielded at a time. */
 const BATCH_PACKETS = 64;
 /** Tolerance when times are compared, s: less than a sample. */
@@ -118,6 +121,9 @@ interface LibraryFile {
 function libraryTimeline(file: LibraryFile, sampleRate: number, sourceBytes: number, targetMs: number | undefined) {
   const totalSamples = Math.max(1, Math.round(file.durationS * sampleRate));
   const { runSamples, count, runs } = foreignRuns(totalSamples, sampleRate, sourceBytes, targetMs);
+  const faults = new FaultLedger();
+  // Its byte position is not known, and only distinguishes it from others.
+  const gapAt = (timeS: number) => faults.gap(sourceBytes * (timeS - file.startS) / file.durationS);
   const waiting = new Map<number, { readonly demuxer: LibraryDemuxer; readonly packet: EncodedPacket }>();
   const keep = (run: number, demuxer: LibraryDemuxer, packet: EncodedPacket) => {
     waiting.get(run)?.demuxer.close();
@@ -132,7 +138,15 @@ function libraryTimeline(file: LibraryFile, sampleRate: number, sourceBytes: num
   return {
     kind: "streamed" as const,
     runs,
-    async *readRun(run: number, _wanted: ReadonlySet<number>, source: ByteSource, signal: AbortSignal) {
+    faults,
+    async *readRun(
+      run: number,
+      _wanted: ReadonlySet<number>,
+      source: ByteSource,
+      signal: AbortSignal,
+      _lender?: unknown,
+      held?: CountUnits,
+    ) {
       const fromS = file.startS + run * runSamples / sampleRate;
       const toS = run === count - 1 ? Infinity : fromS + runSamples / sampleRate;
       const kept = waiting.get(run);
@@ -150,8 +164,11 @@ function libraryTimeline(file: LibraryFile, sampleRate: number, sourceBytes: num
           skippedS += opusPacketS(packet.data);
           if (packet.timestamp >= fromS - EPSILON_S) {
             out.push(sampleAt(timeS - file.startS + file.preSkipS, packet.data));
+            held?.(0, 1);
           }
+          const endS: number = packet.timestamp + packet.duration;
           packet = await demuxer.nextPacket(packet, source, signal);
+          if (packet !== null && packet.timestamp > endS + GAP_S) gapAt(packet.timestamp);
           if (out.length < BATCH_PACKETS) continue;
           yield out;
           out = [];

@@ -150,8 +150,8 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
       kind: "streamed",
       runs,
       faults,
-      readRun: (run, wanted, from, signal, lender) =>
-        readRun(facts, anchors[run]!, anchors[run + 1] ?? null, wanted, from, signal, lender),
+      readRun: (run, wanted, ...from) =>
+        readRun(facts, { start: anchors[run]!, end: anchors[run + 1] ?? null }, wanted, ...from),
     },
   };
 }

@@ -1,7 +1,7 @@
 /** Turns the blocks of one run into access units with times. */
 import type { ByteLender, ByteSource } from "../../../bytes/source.ts";
 import { HeldParts } from "../../source/held-parts.ts";
-import type { FaultLedger } from "../../faults.ts";
+import type { CountUnits, FaultLedger } from "../../faults.ts";
 import type { RunSample } from "../../timeline.ts";
 import type { Anchor } from "./anchors.ts";
 import { splitFrames } from "./block.ts";
@@ -82,9 +82,11 @@ class Collector {
   out: RunSample[] = [];
   /** Bytes that were made of compressed frames since `take`. */
   #madeBytes = 0;
+  readonly #count: CountUnits;
 
-  constructor(facts: RunFacts, wanted: ReadonlySet<number>, lender: ByteLender | null) {
+  constructor(facts: RunFacts, wanted: ReadonlySet<number>, lender: ByteLender | null, count: CountUnits) {
     this.#facts = facts;
+    this.#count = count;
     this.#held = new HeldParts(lender);
     facts.tracks.forEach(({ track }, index) => {
       if (wanted.has(index) && !this.#byNumber.has(track.id)) this.#byNumber.set(track.id, index);
@@ -111,6 +113,7 @@ class Collector {
       if (entry.isDeflated) this.#madeBytes += data.length;
       const told = block.time * timestampScaleNs + i * (laceDurationNs ?? 0);
       if (!(told <= MAX_TIME_NS)) return unread();
+      this.#count(index, 1);
       const ns = grid !== null && index === mainTrack ? onGrid(grid, told) : told;
       const pts90k = Math.round(ns * 9e-5) + shift90k;
       const keyframe = track.kind !== "video" || block.keyframe;
@@ -165,23 +168,23 @@ function endOf(end: Anchor | null, endsAt: number | null): Pick<WalkOptions, "st
 }
 
 /**
- * The access units between two anchors (`end` null: to the end of the file), in batches as bytes arrive. `lender` as of
- * `StreamedTimeline.readRun`.
+ * The access units between two anchors (`end` null: to the end of the file), in batches as bytes arrive. `lender` and
+ * `held` as of `StreamedTimeline.readRun`.
  */
 export async function* readRun(
   facts: RunFacts,
-  start: Anchor,
-  end: Anchor | null,
+  { start, end }: { readonly start: Anchor; readonly end: Anchor | null },
   wanted: ReadonlySet<number>,
   source: ByteSource,
   signal: AbortSignal,
   lender?: ByteLender,
+  held: CountUnits = () => {},
 ): AsyncGenerator<readonly RunSample[]> {
   const onTooLarge = (at: number) => facts.faults.unread(at);
   const walk = new ClusterWalk(source, start.position, signal, { ...endOf(end, facts.endsAt), lender, onTooLarge });
   try {
     if (!await walk.locate()) return;
-    yield* collect(facts, walk, new Collector(facts, wanted, lender ?? null), start, end);
+    yield* collect(facts, walk, new Collector(facts, wanted, lender ?? null, held), start, end);
   } finally {
     walk.close();
   }

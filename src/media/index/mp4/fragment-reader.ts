@@ -1,6 +1,7 @@
 /** Reads the access units of a run of fragments, merged by decoding time. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { turnWhenDue } from "../../../bytes/turn.ts";
+import type { CountUnits, FaultLedger } from "../../faults.ts";
 import { type ExtentBatch, readExtents } from "../../source/extents.ts";
 import type { RunSample, StreamedRun } from "../../timeline.ts";
 import { scanForFragment } from "./fragment-scan.ts";
@@ -24,6 +25,13 @@ const MAX_GROUP_SAMPLES = MAX_FRAGMENT_SAMPLES;
 /** Most overlap of fragments in time, 90 kHz (0.1 s); anything further back is another clock. */
 const MAX_OVERLAP_90K = 9000;
 
+/** Bytes of a box that has nothing in it. */
+const LEAST_BOX_BYTES = 8;
+/** Boxes that stand between fragments and after them. */
+const KNOWN_BOXES: ReadonlySet<string> = new Set(
+  "moof mdat sidx ssix styp ftyp moov mfra free skip wide uuid emsg prft meta udta pdin".split(" "),
+);
+
 interface PlacedSample {
   readonly sample: FragmentSample;
   readonly pts90k: number;
@@ -35,11 +43,14 @@ export class FragmentReader {
   readonly #movie: Movie;
   readonly #times: FragmentTimes;
   readonly #isGuessed: boolean;
+  readonly #faults: FaultLedger;
 
-  constructor(movie: Movie, times: FragmentTimes, isGuessed: boolean) {
+  /** `faults`: where it counts what it cannot read. */
+  constructor(movie: Movie, times: FragmentTimes, isGuessed: boolean, faults: FaultLedger) {
     this.#movie = movie;
     this.#times = times;
     this.#isGuessed = isGuessed;
+    this.#faults = faults;
   }
 
   /** See `StreamedTimeline.readRun`. */
@@ -49,6 +60,7 @@ export class FragmentReader {
     wanted: ReadonlySet<number>,
     source: ByteSource,
     signal: AbortSignal,
+    held: CountUnits = () => {},
   ): AsyncGenerator<readonly RunSample[]> {
     const reader = new HeaderReader(source, signal);
     const clocks = new Map<number, number>();
@@ -58,11 +70,22 @@ export class FragmentReader {
     if (!started) offset = await scanForFragment(source, run.sourceStart, signal);
     let group: FragmentSample[] = [];
     let grouped = 0;
+    let before: TopLevelBox | null = null;
     while (offset !== null) {
       if (!this.#isGuessed && offset >= run.sourceEnd) break;
       await turnWhenDue(signal);
       const box: TopLevelBox | null = await reader.boxAt(offset);
+      if (!await isBoxOfFile(reader, box, offset, source.sizeBytes)) {
+        // If bytes were lost in the box before, the next fragment begins inside of it.
+        const from: number = before === null ? offset + 1 : before.offset + before.headerBytes;
+        const next = await scanForFragment(source, from, signal, this.#isGuessed ? Infinity : run.sourceEnd - from);
+        if (next !== null || !isPrintable(box)) this.#faults.gap(offset);
+        offset = next;
+        before = null;
+        continue;
+      }
       if (box === null) break;
+      before = box;
       offset = box.end;
       if (box.type !== "moof") continue;
       const samples = readFragment(await reader.load(box), box.offset, this.#movie, source.sizeBytes);
@@ -71,7 +94,12 @@ export class FragmentReader {
         started = true;
       }
       if (!started) continue;
-      for (const sample of samples) if (wanted.has(sample.track)) group.push(sample);
+      for (const sample of samples) {
+        if (!wanted.has(sample.track)) continue;
+        group.push(sample);
+        if (!isReadable(sample, source.sizeBytes)) this.#faults.unread(sample.offset);
+        else if (sample.sizeBytes > 0) held(sample.track, 1);
+      }
       grouped++;
       const isIncomplete = [...wanted].some((track) => !group.some((sample) => sample.track === track));
       if (isIncomplete && grouped < MAX_GROUP && group.length < MAX_GROUP_SAMPLES) continue;
@@ -113,14 +141,38 @@ export class FragmentReader {
     source: ByteSource,
     signal: AbortSignal,
   ): AsyncGenerator<readonly RunSample[]> {
-    const whole = placed.filter(({ sample }) =>
-      sample.sizeBytes <= MAX_SAMPLE_BYTES && sample.offset >= 0 && sample.offset + sample.sizeBytes <= source.sizeBytes
-    );
+    const whole = placed.filter(({ sample }) => isReadable(sample, source.sizeBytes));
     let next = 0;
     for await (const batch of readExtents(source, whole.map(({ sample }) => sample), signal)) {
       yield batch.data.map((_, i) => toRunSample(whole[next++]!, batch, i));
     }
   }
+}
+
+/** Whether the file of `sourceBytes` has the bytes of an access unit, and they are not too many. */
+function isReadable({ offset, sizeBytes }: FragmentSample, sourceBytes: number): boolean {
+  return sizeBytes <= MAX_SAMPLE_BYTES && offset >= 0 && offset + sizeBytes <= sourceBytes;
+}
+
+/**
+ * Whether what stands at `offset` is a box, or the end of the file, and not what is left where bytes were lost: its type is
+ * known, or a box of known type follows it.
+ */
+async function isBoxOfFile(
+  reader: HeaderReader,
+  box: TopLevelBox | null,
+  offset: number,
+  sourceBytes: number,
+): Promise<boolean> {
+  if (box === null) return offset + LEAST_BOX_BYTES > sourceBytes;
+  if (KNOWN_BOXES.has(box.type)) return true;
+  const next = isPrintable(box) ? await reader.boxAt(box.end) : null;
+  return next !== null && KNOWN_BOXES.has(next.type);
+}
+
+/** Whether the type of a box consists of characters. */
+function isPrintable(box: TopLevelBox | null): boolean {
+  return box !== null && /^[ -~]{4}$/.test(box.type);
 }
 
 function toRunSample({ sample, pts90k, dts90k }: PlacedSample, batch: ExtentBatch, i: number): RunSample {

@@ -2,6 +2,7 @@
  * Fragmented MP4 as a streamed timeline: `sidx` or `mfra` say where runs are; the access units are read from the `moof`
  * boxes during playback. Without an index, runs are guessed by byte position and begin at the next fragment.
  */
+import { FaultLedger } from "../../faults.ts";
 import type { StreamedRun, StreamedTimeline } from "../../timeline.ts";
 import { MAX_SEGMENTS } from "../../hls/plan.ts";
 import { longestS } from "../../plausible.ts";
@@ -115,11 +116,14 @@ export async function openFragments(
     facts,
     indexed !== null,
   );
-  const fragments = new FragmentReader(movie, times, indexed === null);
+  const faults = new FaultLedger();
+  const fragments = new FragmentReader(movie, times, indexed === null, faults);
   const timeline: StreamedTimeline = {
     kind: "streamed",
     runs,
-    readRun: (run, wanted, from, runSignal) => fragments.read(runs[run]!, run === 0, wanted, from, runSignal),
+    faults,
+    readRun: (run, wanted, from, runSignal, _lender, held) =>
+      fragments.read(runs[run]!, run === 0, wanted, from, runSignal, held),
   };
   const last = runs[runs.length - 1]!;
   const durationMs = movieMs ?? (indexed === null ? null : (last.startPts90k + last.durationPts90k) / 90);

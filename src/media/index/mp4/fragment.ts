@@ -16,6 +16,11 @@ export interface FragmentSample {
   readonly keyframe: boolean;
 }
 
+/** What a movie box says about the fragments after it. */
+export interface FragmentTracks extends Pick<Movie, "fragmentDefaults"> {
+  readonly tracks: readonly { readonly track: { readonly id: number } }[];
+}
+
 /** User type of the box that holds a fragment's time and duration in Smooth Streaming (MS-SSTR, 2.2.4.4). */
 const TFXD = [0x6d, 0x1d, 0x9b, 0x05, 0x42, 0xd5, 0x44, 0xe6, 0x80, 0xe2, 0x14, 0x1d, 0xaf, 0xf7, 0x57, 0xb2];
 
@@ -74,7 +79,12 @@ interface Found {
  * All access units of the `moof` that starts at `moofOffset` of a file of `sourceBytes`, track after track. Throws
  * `bad_media` when there are too many.
  */
-export function readFragment(moof: Box, moofOffset: number, movie: Movie, sourceBytes: number): FragmentSample[] {
+export function readFragment(
+  moof: Box,
+  moofOffset: number,
+  movie: FragmentTracks,
+  sourceBytes: number,
+): FragmentSample[] {
   const found: Found = { samples: [], units: 0 };
   let implicitBase = moofOffset;
   for (const traf of boxesIn(moof.view, moof.start, moof.end)) {

@@ -1,4 +1,5 @@
 /** Presents consecutive films in one file, each with a clock of its own, as one. */
+import { FaultLedger } from "../../faults.ts";
 import type { IndexWork } from "../work.ts";
 import { runsOfTables } from "../../transcode/tabled-runs.ts";
 import { PartSource } from "../../source/part-source.ts";
@@ -81,10 +82,11 @@ export async function joinParts(parts: readonly FilePart[], work: IndexWork): Pr
   const timeline: StreamedTimeline = {
     kind: "streamed",
     runs: closed(runs),
-    async *readRun(run, wanted, source, signal) {
+    faults: new FaultLedger(undefined, [], timed.flatMap(({ timeline: { faults } }) => faults ?? [])),
+    async *readRun(run, wanted, source, signal, _lender, held) {
       const part = timed.findLast(({ firstRun }) => firstRun <= run)!;
       const own = new PartSource(source, part.offset, part.offset + part.sizeBytes);
-      for await (const batch of part.timeline.readRun(run - part.firstRun, wanted, own, signal)) {
+      for await (const batch of part.timeline.readRun(run - part.firstRun, wanted, own, signal, undefined, held)) {
         yield batch.map((sample) => ({
           ...sample,
           pts90k: sample.pts90k + part.shift90k,

@@ -14,6 +14,7 @@ export function joinTimelines(opening: StreamedTimeline, rest: StreamedTimeline)
   return {
     kind: "streamed",
     runs,
+    ...(rest.faults === undefined ? {} : { faults: rest.faults }),
     readRun: (run, ...from) => run < count ? opening.readRun(run, ...from) : rest.readRun(run - count, ...from),
   };
 }

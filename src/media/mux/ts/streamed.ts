@@ -2,7 +2,7 @@
 import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
 import { type ByteSource, lenderFor } from "../../../bytes/source.ts";
 import { isTurnDue, turnWhenDue } from "../../../bytes/turn.ts";
-import { END_SLACK_90K, FaultLedger } from "../../faults.ts";
+import { END_SLACK_90K, FaultLedger, HeldUnits } from "../../faults.ts";
 import { ReadAhead } from "../../source/read-ahead.ts";
 import type { RunBytes, StreamedTimeline } from "../../timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
@@ -23,14 +23,16 @@ export class StreamedMuxer {
   readonly #bytesOf: RunBytes;
   /** First packet of each run's slot, with the end as the last entry; null when sizes are not known in advance. */
   readonly firstPackets: Float64Array | null;
-  /** Faults in the slots read so far. */
+  /** Faults in the slots read so far, and the number of this output among those that share them. */
   readonly faults: FaultLedger;
+  readonly #output: number;
 
   /** `bytesOf`: the bytes of the program's tracks in a run. */
   constructor(program: Program, timeline: StreamedTimeline, bytesOf: RunBytes = (run) => run.maxPayloadBytes) {
     this.#program = program;
     this.#timeline = timeline;
     this.faults = timeline.faults ?? new FaultLedger();
+    this.#output = this.faults.newOutput();
     this.#wanted = new Set(program.streams.map((stream) => stream.trackIndex));
     this.#bytesOf = bytesOf;
     this.firstPackets = this.#layOut();
@@ -148,6 +150,7 @@ export class StreamedMuxer {
     const { runs } = this.#timeline;
     const fileEnd90k = this.#fileEnd90k();
     const lender = lenderFor(source);
+    const tracks = this.#program.streams.map(({ trackIndex }) => trackIndex);
     for (let i = first; i < end; i++) {
       const run = runs[i]!;
       const packets = this.firstPackets === null ? null : this.firstPackets[i + 1]! - this.firstPackets[i]!;
@@ -166,14 +169,15 @@ export class StreamedMuxer {
         sink,
         lender,
       );
-      for await (const batch of reading.readRun(i, this.#wanted, source, signal, lender ?? undefined)) {
+      const held = new HeldUnits();
+      for await (const batch of reading.readRun(i, this.#wanted, source, signal, lender ?? undefined, held.count)) {
         for (const sample of batch) slot.push(sample);
         slot.keep();
         yield* sink.take();
         if (isTurnDue()) await turnWhenDue(signal);
       }
       slot.finish();
-      this.faults.record(i, slot.tally);
+      this.faults.record(i, held.against(slot.tally, tracks), this.#output);
       do {
         yield* sink.take();
         if (isTurnDue()) await turnWhenDue(signal);
