@@ -15,6 +15,7 @@ import { readyLine, startError, startServing } from "./serve.ts";
 import { runCheck, runImport } from "./task-commands.ts";
 import { runToken } from "./token.ts";
 import { runUser } from "./user.ts";
+import { runVerify } from "./verify/verify.ts";
 
 /** Exit code for errors that the user has to correct: wrong flag, port taken, directory not writable. */
 const EXIT_USAGE = 2;
@@ -64,6 +65,8 @@ async function run(runtime: Runtime, args: readonly string[]): Promise<number> {
       return await runImport(config, ports, stopped);
     case "check":
       return await runCheck(config, ports, stopped);
+    case "verify":
+      return await runVerify(config, ports, stopped);
     case "demo":
       return await runDemo(config, ports, runtime.self, stopped);
     case "serve": {

@@ -251,7 +251,7 @@ const OPTIONS = {
     "json",
     value.boolean,
     false,
-    "With broadcast, relay and doctor: print one JSON object per line",
+    "With broadcast, relay, doctor and verify: print one JSON object per line",
     FLAG_ONLY,
   ),
   live: option("live", value.boolean, false, "With demo: broadcast the clip in a loop, and play that", FLAG_ONLY),
@@ -278,6 +278,7 @@ export type Command =
   | "import"
   | "check"
   | "doctor"
+  | "verify"
   | "demo"
   | "seed"
   | "help"
@@ -302,6 +303,7 @@ const COMMANDS: Readonly<Partial<Record<string, number>>> = {
   import: 1,
   check: 1,
   doctor: 0,
+  verify: 1000,
   demo: 0,
   seed: 0,
 };
@@ -359,6 +361,7 @@ Usage: millrace [serve] [options]   serve HTTP clients until stopped
        millrace import LIST         import an M3U list, a file or an address, into the engine running here
        millrace check [TITLE]       find out which items of its playlist somebody shares now
        millrace doctor [options]    check ports, disk, database, ffmpeg, DHT and trackers, and say what to do
+       millrace verify FILE...      read films whole, files or addresses, and say what does not come out
        millrace demo [options]      play a small clip from a second process
 
 Options, most also a variable (--http-port is MILLRACE_HTTP_PORT) and a key of the --config file (http-port):

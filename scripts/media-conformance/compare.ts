@@ -48,6 +48,7 @@ export interface Deviation {
   /** As in `Recipe.forced`. */
   readonly kind:
     | "faults"
+    | "ledger"
     | "lost"
     | "times"
     | "offset"
@@ -176,6 +177,24 @@ function structure(report: TsReport): Deviation[] {
   return report.problems.slice(0, 2).map((text) => ({ kind: "structure", text }));
 }
 
+/** What the engine's own count misses: of what ffmpeg finds in the file, or of what comes out. */
+function ledger(
+  { presentation, report }: Muxed,
+  source: readonly Stream[],
+  isMade: (one: Stream) => boolean,
+): Deviation[] {
+  const isTs = presentation.container === "mpegts";
+  const uncounted = source.flatMap((one, i) => {
+    const held = report.tracks[i]?.held ?? 0;
+    // ffmpeg splits the PES of a transport stream, and made sound has frames of its own.
+    return isTs || isMade(one) || held === one.packets.length
+      ? []
+      : [`${one.kind} ${one.index}: ${held} of ${one.packets.length} packets were counted`];
+  });
+  const lost = report.problems.filter((problem) => problem !== presentation.faults.warning);
+  return [...uncounted, ...lost].map((text) => ({ kind: "ledger", text }));
+}
+
 /** What to compare. */
 export interface Subject {
   /** The file that was played, or another one with the same in it. */
@@ -224,6 +243,7 @@ export function compare({ file, sourceBytes, played, muxed, asAac, scratch }: Su
   if (faults.length > 0) {
     deviations.push({ kind: "faults", text: faults.map(([kind, count]) => `${count} ${kind}`).join(", ") });
   }
+  deviations.push(...ledger(muxed, source, isMade));
   const report = checkTs(played.ts, { isSegment: !isTs });
   // The packets of a transport stream are the file's own.
   if (!isTs) deviations.push(...structure(report));

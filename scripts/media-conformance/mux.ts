@@ -6,6 +6,7 @@ import type { ByteSource, ReadOptions } from "../../src/bytes/source.ts";
 import { openMedia } from "../../src/media/open.ts";
 import { FfmpegEncoder } from "../../src/media/transcode/ffmpeg.ts";
 import type { Presentation } from "../../src/media/types.ts";
+import { verifyMedia, type VerifyReport } from "../../src/media/verify/verify.ts";
 
 /** Muxing one file takes no longer, ms. */
 const MUX_TIMEOUT_MS = 60_000;
@@ -14,6 +15,8 @@ const MUX_TIMEOUT_MS = 60_000;
 export interface Muxed {
   readonly presentation: Presentation;
   readonly ts: Uint8Array;
+  /** What it holds, and what came out of it as MPEG TS and HLS. */
+  readonly report: VerifyReport;
 }
 
 /** A file that is there. */
@@ -40,6 +43,6 @@ export async function mux(file: string, asAac = false): Promise<Muxed> {
   const sound = { transcode: { mp3: true, ac3: true }, audioEncoder: new FfmpegEncoder(processes, clock) };
   const presentation = await openMedia(source, { fileName: file, signal, ...(asAac ? sound : {}) });
   const parts: Uint8Array[] = [];
-  for await (const chunk of presentation.ts.read(0, null, source, signal)) parts.push(chunk);
-  return { presentation, ts: concatBytes(parts) };
+  const report = await verifyMedia(presentation, source, signal, (chunk) => parts.push(chunk.slice()));
+  return { presentation, ts: concatBytes(parts), report };
 }

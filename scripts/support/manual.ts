@@ -3,7 +3,7 @@ import { helpText, shownOptions } from "../../src/config.ts";
 import { VERSION } from "../../src/version.ts";
 
 /** Commands with what they complete to; their descriptions stand in `--help`. */
-const COMMANDS = ["serve", "broadcast", "relay", "user", "token", "import", "check", "doctor", "demo"];
+const COMMANDS = ["serve", "broadcast", "relay", "user", "token", "import", "check", "doctor", "verify", "demo"];
 
 /** Values that are names of files or folders. */
 const PATHS: ReadonlySet<string> = new Set(["FILE", "DIR", "SOURCE", "PROGRAM"]);
@@ -47,7 +47,9 @@ Sizes: 512MiB, 2GB. Rates: 2MB/s, 16Mbit/s. Times: 30s, 2m. Lists: repeat the fl
 .SH EXIT STATUS
 0 after SIGINT or SIGTERM; 2 for a wrong option, a taken port or a directory that cannot be written; 3 when
 .B doctor
-finds trouble.
+finds trouble or
+.B verify
+a film that is not whole.
 `;
 }
 

@@ -41,7 +41,7 @@ export interface FileInput {
 type Passes = (source: ByteSource, signal: AbortSignal) => AsyncIterable<Uint8Array>;
 
 /** Bytes of an open file. */
-class FileSource implements ByteSource {
+export class FileSource implements ByteSource {
   readonly sizeBytes: number;
   readonly #handle: FileHandle;
 
