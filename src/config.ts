@@ -265,7 +265,21 @@ const OPTIONS = {
   config: option("config", value.optional(value.text("FILE")), null, "JSON file with any of these options as keys"),
   help: option("help", value.boolean, false, "Show this text", FLAG_ONLY),
   version: option("version", value.boolean, false, "Show the version", FLAG_ONLY),
-  file: option("file", value.optional(value.text("FILE")), null, "With seed: the file", { ...FLAG_ONLY, hidden: true }),
+  file: option("file", value.optional(value.text("FILE")), null, "With seed: the file or folder", {
+    ...FLAG_ONLY,
+    hidden: true,
+  }),
+  format: option("format", value.choice("v1", "hybrid", "v2"), "v1", "With seed: versions of BitTorrent", {
+    ...FLAG_ONLY,
+    hidden: true,
+  }),
+  transportFile: option(
+    "transport-file",
+    value.optional(value.text("FILE")),
+    null,
+    "With seed: where to write the transport file",
+    { ...FLAG_ONLY, hidden: true },
+  ),
 };
 
 /** The program's task. `seed` is the demo's second process. */

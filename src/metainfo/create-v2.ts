@@ -1,16 +1,13 @@
-/** Creates transport files of version 2, or of a single file for both versions (BEP 52). */
-import { encodeBencode } from "../bytes/bencode.ts";
+/** Creates transport files of version 2, or for both versions (BEP 52). */
 import { leavesOf, pieceLevel, rootLevel, rootOf, TREE_HASH_BYTES } from "../bytes/merkle.ts";
 import { MillraceError } from "../errors.ts";
 import type { Digest } from "../ports.ts";
-import type { CreatedTransportFile, TransportFileContents } from "./create.ts";
-import { encodeMetainfo, parseTransportFile } from "./transport-file.ts";
+import { type CreatedTransportFile, listedFile, type TransportFileContents } from "./create.ts";
+import { encodeAround, encodeMetainfo, parseTransportFile } from "./transport-file.ts";
+import { encodeFileTree, inTreeOrder, paddedFiles, type PlacedFile } from "./tree-order.ts";
 
 /** A file and its hashes. */
-export interface HashedFile {
-  /** `/`-separated, below the torrent's name; of a single file the name itself. */
-  readonly path: string;
-  readonly sizeBytes: number;
+export interface HashedFile extends PlacedFile {
   readonly hashes: FileHashes;
 }
 
@@ -22,10 +19,15 @@ export interface FileHashes {
   readonly layer: Uint8Array | null;
 }
 
-/** The contents of a new transport file; with `pieceHashes` it has both versions. */
+/** The contents of a new transport file. */
 export type V2Contents =
   & Pick<TransportFileContents, "name" | "pieceLengthBytes" | "trackers" | "webSeeds" | "nodes" | "isPrivate">
-  & { readonly files: readonly HashedFile[]; readonly pieceHashes?: Uint8Array };
+  & {
+    /** In any order. One that is named like the torrent is the only one. */
+    readonly files: readonly HashedFile[];
+    /** SHA-1 of all pieces of `paddedFiles`, in the order of the tree, 20 bytes each; with them it has both versions. */
+    readonly pieceHashes?: Uint8Array;
+  };
 
 /** Pieces hashed at once. */
 const CONCURRENCY = 4;
@@ -62,20 +64,17 @@ export async function hashFile(
 
 /** Makes a transport file and reads it back as a check: rejects with `bad_transport_file` if it isn't valid. */
 export async function createTransportFileV2(contents: V2Contents): Promise<CreatedTransportFile> {
-  const { files, name, pieceLengthBytes, pieceHashes } = contents;
-  const tree: Tree = {};
-  for (const { path, sizeBytes, hashes } of files) {
-    let directory = tree;
-    for (const part of path.split("/")) directory = (directory[part] ??= {}) as Tree;
-    directory[""] = { length: sizeBytes, "pieces root": hashes.root ?? undefined };
-  }
-  const infoBytes = encodeBencode({
-    "file tree": tree,
-    length: pieceHashes === undefined ? undefined : files[0]!.sizeBytes,
+  const { name, pieceLengthBytes, pieceHashes } = contents;
+  const files = inTreeOrder(contents.files);
+  const tree = encodeFileTree(files, ({ sizeBytes, hashes }) => ({
+    length: sizeBytes,
+    "pieces root": hashes.root ?? undefined,
+  }));
+  const infoBytes = encodeAround([["file tree", tree]], {
+    ...(pieceHashes === undefined ? {} : { ...filesOfV1(name, files, pieceLengthBytes), pieces: pieceHashes }),
     "meta version": 2,
     name,
     "piece length": pieceLengthBytes,
-    pieces: pieceHashes,
     private: contents.isPrivate === true ? 1 : undefined,
   });
   const trees = files.flatMap(({ hashes: { root, layer } }) => root === null ? [] : [{ root, layer }]);
@@ -83,4 +82,8 @@ export async function createTransportFileV2(contents: V2Contents): Promise<Creat
   return { bytes, metainfo: await parseTransportFile(bytes) };
 }
 
-type Tree = Record<string, unknown>;
+/** The fields of `info` by which version 1 knows the files. */
+function filesOfV1(name: string, files: readonly HashedFile[], pieceLengthBytes: number): Record<string, unknown> {
+  if (files.length === 1 && files[0]!.path === name) return { length: files[0]!.sizeBytes };
+  return { files: paddedFiles(files, pieceLengthBytes).map(listedFile) };
+}

@@ -42,11 +42,7 @@ const LARGEST_MADE_BYTES = 16 * 1024 * 1024;
 
 /** Makes a transport file and reads it back as a check: throws `bad_transport_file` if it isn't valid. */
 export async function createTransportFile(contents: TransportFileContents): Promise<CreatedTransportFile> {
-  const files = contents.files?.map((file) => ({
-    attr: file.padding === true ? "p" : undefined,
-    length: file.sizeBytes,
-    path: file.path.split("/"),
-  }));
+  const files = contents.files?.map(listedFile);
   const infoBytes = encodeBencode({
     files,
     length: files === undefined ? contents.sizeBytes : undefined,
@@ -57,6 +53,15 @@ export async function createTransportFile(contents: TransportFileContents): Prom
   });
   const metainfo = await parseInfo(infoBytes, contents);
   return { bytes: encodeMetainfo(metainfo), metainfo };
+}
+
+/** An entry of `info.files` (BEP 3, BEP 47). */
+export function listedFile(file: { readonly path: string; readonly sizeBytes: number; readonly padding?: boolean }) {
+  return {
+    attr: file.padding === true ? "p" : undefined,
+    length: file.sizeBytes,
+    path: file.path.split("/"),
+  };
 }
 
 /** A piece length for `totalBytes`: a power of two from 16 KiB to 16 MiB that gives about 1,500 pieces or fewer. */

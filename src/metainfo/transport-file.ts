@@ -83,7 +83,7 @@ export function encodeMetainfo(
   },
 ): Uint8Array<ArrayBuffer> {
   const layers = encodeLayers(metainfo.trees ?? []);
-  return encodeWhole([["info", metainfo.infoBytes], ...(layers === null ? [] : [["piece layers", layers] as const])], {
+  return encodeAround([["info", metainfo.infoBytes], ...(layers === null ? [] : [["piece layers", layers] as const])], {
     announce: metainfo.trackers[0]?.[0],
     "announce-list": metainfo.trackers.length > 0 ? metainfo.trackers : undefined,
     httpseeds: (metainfo.httpSeeds?.length ?? 0) > 0 ? metainfo.httpSeeds : undefined,
@@ -94,7 +94,7 @@ export function encodeMetainfo(
 
 /** Bencodes `fields` with `info` inserted unchanged, keys sorted as BEP 3 requires. */
 export function encodeOuter(infoBytes: Uint8Array, fields: Readonly<Record<string, unknown>>): Uint8Array<ArrayBuffer> {
-  return encodeWhole([["info", infoBytes]], fields);
+  return encodeAround([["info", infoBytes]], fields);
 }
 
 type Layered = Pick<HashTree, "root" | "layer">;
@@ -107,8 +107,8 @@ function encodeLayers(trees: readonly Layered[]): Uint8Array | null {
   return concatBytes([ENCODER.encode("d"), ...sorted.map(encodeBencode), ENCODER.encode("e")]);
 }
 
-/** Bencodes `fields` beside `parts`, which are bencoded. */
-function encodeWhole(
+/** Bencodes a dictionary of `fields` beside `parts`, which are bencoded. All keys are ASCII. */
+export function encodeAround(
   parts: readonly (readonly [string, Uint8Array])[],
   fields: Readonly<Record<string, unknown>>,
 ): Uint8Array<ArrayBuffer> {

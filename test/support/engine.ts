@@ -6,6 +6,7 @@ import process from "node:process";
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine, type Engine, type EngineOptions } from "../../src/engine.ts";
 import { choosePieceLength, createTransportFile, hashPieces } from "../../src/metainfo/create.ts";
+import { createFromFiles, type TorrentFormat } from "../../src/metainfo/create-from-files.ts";
 import type { Ports } from "../../src/ports.ts";
 import type { Metainfo } from "../../src/metainfo/types.ts";
 import { CheckedAnswers } from "./checked-answers.ts";
@@ -83,6 +84,8 @@ export interface SeededFiles {
 export interface SeedOptions {
   readonly name?: string;
   readonly pieceLengthBytes?: number;
+  /** Of other versions than 1: without `pieceLengthBytes`, trackers and `isPrivate`. Default "v1". */
+  readonly format?: TorrentFormat;
   readonly trackers?: readonly (readonly string[])[];
   readonly isPrivate?: boolean;
   readonly engine?: EngineOptions;
@@ -107,22 +110,35 @@ export async function seedFiles(
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, file.bytes);
   }
-  const pieceHashes = await hashPieces(
-    totalBytes,
-    pieceLengthBytes,
-    (offset, length) => Promise.resolve(all.subarray(offset, offset + length)),
-  );
-  const { bytes: transportFile, metainfo } = await createTransportFile({
-    name,
-    pieceLengthBytes,
-    pieceHashes,
-    ...(single
-      ? { sizeBytes: totalBytes }
-      : { files: files.map(({ path, bytes }) => ({ path, sizeBytes: bytes.length })) }),
-    trackers: options.trackers ?? [],
-    isPrivate: options.isPrivate ?? false,
-  });
-  const engine = await createEngine(await loadPorts(), {
+  const ports = await loadPorts();
+  const describeV1 = async () => {
+    const pieceHashes = await hashPieces(
+      totalBytes,
+      pieceLengthBytes,
+      (offset, length) => Promise.resolve(all.subarray(offset, offset + length)),
+    );
+    return await createTransportFile({
+      name,
+      pieceLengthBytes,
+      pieceHashes,
+      ...(single
+        ? { sizeBytes: totalBytes }
+        : { files: files.map(({ path, bytes }) => ({ path, sizeBytes: bytes.length })) }),
+      trackers: options.trackers ?? [],
+      isPrivate: options.isPrivate ?? false,
+    });
+  };
+  const describeOther = async (format: TorrentFormat) => {
+    const sources = files.map(({ path, bytes }) => ({
+      path,
+      sizeBytes: bytes.length,
+      read: (offset: number, length: number) => Promise.resolve(bytes.subarray(offset, offset + length)),
+    }));
+    return await createFromFiles({ format, name, isFolder: !single, files: sources }, ports.sha256);
+  };
+  const { format = "v1" } = options;
+  const { bytes: transportFile, metainfo } = await (format === "v1" ? describeV1() : describeOther(format));
+  const engine = await createEngine(ports, {
     ...ALONE,
     cache: "seed",
     cacheDir: directory.path,

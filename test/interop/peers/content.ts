@@ -58,24 +58,33 @@ export async function makeContent(
     if (options.makeTorrent === undefined) {
       await writeFile(torrentPath, await ourTorrent(files, options));
     } else await options.makeTorrent(join(directory, PACK), torrentPath);
-    const transportFile = new Uint8Array(await readFile(torrentPath));
-    const metainfo = await parseTransportFile(transportFile);
-    return {
-      directory,
-      files,
-      torrentPath,
-      transportFile,
-      metainfo,
-      magnet({ peers = [], trackers = [] } = {}) {
-        const more = [...trackers.map((url) => `&tr=${encodeURIComponent(url)}`), ...peers.map((at) => `&x.pe=${at}`)];
-        return magnetLink({ ...metainfo, trackers: [] }) + more.join("");
-      },
-      remove,
-    };
+    return { ...await contentOf(directory, files, torrentPath), remove };
   } catch (error) {
     await remove();
     throw error;
   }
+}
+
+/** The content of a pack in `directory`, and of its transport file. */
+export async function contentOf(
+  directory: string,
+  files: readonly ContentFile[],
+  torrentPath: string,
+): Promise<Content> {
+  const transportFile = new Uint8Array(await readFile(torrentPath));
+  const metainfo = await parseTransportFile(transportFile);
+  return {
+    directory,
+    files,
+    torrentPath,
+    transportFile,
+    metainfo,
+    magnet({ peers = [], trackers = [] } = {}) {
+      const more = [...trackers.map((url) => `&tr=${encodeURIComponent(url)}`), ...peers.map((at) => `&x.pe=${at}`)];
+      return magnetLink({ ...metainfo, trackers: [] }) + more.join("");
+    },
+    remove: () => Promise.resolve(),
+  };
 }
 
 /** Fails unless the pack in `directory` equals the content. */

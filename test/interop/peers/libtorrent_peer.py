@@ -4,13 +4,15 @@
 usage: libtorrent_peer.py seed|fetch|idle TORRENT_OR_MAGNET DIR HOST:PORT [options]
        libtorrent_peer.py dht NODES HOST
        libtorrent_peer.py create FILE_OR_DIR TORRENT hybrid|v2 [PIECE_BYTES]
+       libtorrent_peer.py names TORRENT
 
 seed, fetch and idle (joins, asks for no piece) print "READY <port>" when they listen (seed: when the files are checked),
 "PEERS <n>" when that number changes, "HAS <n>" when the first peer's number of pieces does, and "DONE" when every piece is
 there. Of trackers, DHT, LSD and PEX only those named
-by an option are used. "dht" runs a small DHT of its own and prints "READY <port> ..." of its nodes.
+by an option are used. "names" prints "NAMES <JSON>": infohashes and numbered files that are no padding. "dht" runs a small DHT of its own and prints "READY <port> ..." of its nodes.
 """
 import argparse
+import json
 import os
 import sys
 import threading
@@ -88,6 +90,17 @@ def create(source, target, versions, piece_bytes=64 * 1024):
         file.write(lt.bencode(maker.generate()))
 
 
+def names(torrent):
+    info = lt.torrent_info(torrent)
+    hashes, files = info.info_hashes(), info.files()
+    say("NAMES", json.dumps({
+        "v1": str(hashes.v1) if hashes.has_v1() else "",
+        "v2": str(hashes.v2)[:40] if hashes.has_v2() else "",
+        "files": [f"{n} {files.file_path(n)}" for n in range(files.num_files())
+                  if not files.file_flags(n) & lt.file_flags_t.flag_pad_file],
+    }))
+
+
 def peer(a):
     settings = {**BASE, "listen_interfaces": a.listen, "enable_lsd": a.lsd}
     if a.utp:
@@ -156,6 +169,8 @@ def main():
     mode = sys.argv[1]
     if mode == "dht":
         return dht(int(sys.argv[2]), sys.argv[3])
+    if mode == "names":
+        return names(sys.argv[2])
     if mode == "create":
         return create(*sys.argv[2:])
     parser = argparse.ArgumentParser()
