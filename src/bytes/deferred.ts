@@ -1,7 +1,7 @@
 /** A promise that is settled from outside, as `Promise.withResolvers` makes it: Node 20, which the built file runs on, lacks that. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
+  readonly resolve: (value: T | PromiseLike<T>) => void;
   readonly reject: (reason: unknown) => void;
 }
 

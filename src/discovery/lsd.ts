@@ -51,6 +51,8 @@ interface Joined {
 
 interface Member {
   readonly infohash: Uint8Array;
+  /** The infohash, hexadecimal. */
+  readonly key: string;
   readonly onPeer: (peer: SocketAddress) => void;
   /** Time of the next announce and of the last one, monotonic ms. */
   nextMs: number;
@@ -66,7 +68,8 @@ export class LocalDiscovery {
   readonly #context: LsdContext;
   readonly #joined: readonly Joined[];
   readonly #cookie: string;
-  readonly #members = new Map<string, Member>();
+  /** Several may have one infohash: two magnets of a torrent of both versions whose metadata is not here yet. */
+  readonly #members = new Set<Member>();
   #timer: Timer | null = null;
   #closed = false;
   readonly #failed = (error: unknown) =>
@@ -100,11 +103,10 @@ export class LocalDiscovery {
     return new LocalDiscovery(context, joined);
   }
 
-  /** Announces the swarm now and periodically; reports others that announce it. One membership per infohash. */
+  /** Announces the swarm now and periodically; reports others that announce it. */
   join(infohash: Uint8Array, onPeer: (peer: SocketAddress) => void): LsdMembership {
-    const key = toHex(infohash);
-    const member: Member = { infohash, onPeer, nextMs: 0, lastMs: -Infinity, heard: new Set() };
-    this.#members.set(key, member);
+    const member: Member = { infohash, key: toHex(infohash), onPeer, nextMs: 0, lastMs: -Infinity, heard: new Set() };
+    this.#members.add(member);
     this.#announceBy(member, this.#context.clock.monotonic());
     return {
       needPeers: () => this.#announceBy(member, member.lastMs + MIN_INTERVAL_MS),
@@ -117,7 +119,7 @@ export class LocalDiscovery {
         nextAnnounceMs: Math.max(0, member.nextMs - this.#context.clock.monotonic()),
       }),
       close: () => {
-        if (this.#members.get(key) === member) this.#members.delete(key);
+        this.#members.delete(member);
         this.#schedule();
       },
     };
@@ -138,7 +140,7 @@ export class LocalDiscovery {
   }
 
   #schedule(): void {
-    const nextMs = Math.min(...[...this.#members.values()].map((member) => member.nextMs));
+    const nextMs = Math.min(...[...this.#members].map((member) => member.nextMs));
     this.#scheduleIn(Math.max(0, nextMs - this.#context.clock.monotonic()));
   }
 
@@ -155,7 +157,7 @@ export class LocalDiscovery {
   /** Announces the swarms that are due; swarms that start together share a datagram. */
   #announceDue(): void {
     const nowMs = this.#context.clock.monotonic();
-    const due = [...this.#members.values()].filter((member) => member.nextMs <= nowMs);
+    const due = [...this.#members].filter((member) => member.nextMs <= nowMs);
     const port = this.#context.peerPort();
     for (let at = 0; at < due.length; at += MAX_LSD_INFOHASHES) {
       const part = due.slice(at, at + MAX_LSD_INFOHASHES);
@@ -178,9 +180,9 @@ export class LocalDiscovery {
     if (this.#closed || from.host.includes("%")) return;
     const message = decodeLsd(datagram);
     if (message === null || message.cookie === this.#cookie) return;
-    for (const infohash of message.infohashes) {
-      const member = this.#members.get(toHex(infohash));
-      if (member === undefined) continue;
+    const named = new Set(message.infohashes.map(toHex));
+    for (const member of this.#members) {
+      if (!named.has(member.key)) continue;
       const peer = { host: from.host, port: message.port };
       if (member.heard.size < MAX_COUNTED) member.heard.add(`${peer.host} ${peer.port}`);
       guarded(member.onPeer, this.#failed)(peer);

@@ -1,62 +1,41 @@
 /** Discovery for one swarm: all sources, or only the torrent's trackers when it is private (BEP 27). */
-import type { Clock, Logger, SocketAddress } from "../ports.ts";
-import type { DhtNode } from "./dht-node.ts";
-import { DhtSearch } from "./dht-search.ts";
-import type { LocalDiscovery, LsdMembership } from "./lsd.ts";
+import { equalBytes } from "../bytes/hex.ts";
+import { type NameParts, NameSearch, type SharedSources } from "./name-search.ts";
 import { PeerSink } from "./peer-sink.ts";
-import { type AnnouncerFactory, TrackerSet } from "./tracker-set.ts";
 import type { DiscoveryRequest, DiscoverySession, DiscoverySourceStatus, ServerScope } from "./types.ts";
 
-/** The sources and settings that all swarms share. */
-export interface SharedSources {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly random: () => number;
-  readonly peerId: Uint8Array;
-  peerPort(): number;
-  readonly extraTrackers: readonly string[];
-  readonly createAnnouncer: AnnouncerFactory;
-  readonly dht: DhtNode | null;
-  readonly lsd: LocalDiscovery | null;
-}
+/**
+ * Trackers asked at a time by a torrent's second name. Clients that know a hybrid announce it by both names; all trackers
+ * once more would double what a torrent of forty trackers costs.
+ */
+const SECOND_NAME_TRACKERS = 16;
 
 /** Discovery for one swarm, running as soon as it is constructed. */
 export class SwarmDiscovery implements DiscoverySession {
   readonly #sink: PeerSink;
-  readonly #trackers: TrackerSet;
+  readonly #parts: NameParts;
+  readonly #first: NameSearch;
+  /** By the torrent's other infohash. */
+  #second: NameSearch | null = null;
+  #isPrivate: boolean;
   readonly #ended: () => void;
-  #search: DhtSearch | null = null;
-  #lsd: LsdMembership | null = null;
   #closing: Promise<void> | null = null;
 
   constructor(shared: SharedSources, request: DiscoveryRequest, ended: () => void) {
-    const { clock, log, random, peerId, dht, lsd } = shared;
-    const { infohash } = request;
-    const peerPort = () => shared.peerPort();
     this.#ended = ended;
-    this.#sink = new PeerSink(clock, (address, origin, source) => request.onPeer(address, origin, source));
-    this.#trackers = new TrackerSet({
-      clock,
-      log,
-      random,
-      infohash,
-      peerId,
+    this.#isPrivate = request.isPrivate;
+    this.#sink = new PeerSink(shared.clock, (address, origin, source) => request.onPeer(address, origin, source));
+    this.#parts = {
+      shared,
       key: crypto.getRandomValues(new Uint32Array(1))[0]!,
-      peerPort,
       state: () => request.state(),
-      onPeers: (peers, from) => {
-        for (const peer of peers) this.#sink.add(peer, "tracker", from);
-      },
-      createAnnouncer: shared.createAnnouncer,
-    });
-    this.#trackers.add(request.trackers, { scope: request.servers ?? "any" });
+      sink: this.#sink,
+    };
+    this.#first = new NameSearch(this.#parts, request.infohash);
+    this.#first.trackers.add(request.trackers, { scope: request.servers ?? "any" });
     if (request.isPrivate) return;
-    this.#trackers.add(shared.extraTrackers.map((url) => [url]), { extra: true });
-    if (dht !== null) {
-      const onPeer = (peer: SocketAddress, node: string) => this.#sink.add(peer, "dht", node);
-      this.#search = new DhtSearch({ clock, log, node: dht, infohash, peerPort, onPeer });
-    }
-    if (lsd !== null) this.#lsd = lsd.join(infohash, (peer) => this.#sink.add(peer, "lsd", peer.host));
+    this.#first.trackers.add(shared.extraTrackers.map((url) => [url]), { extra: true });
+    this.#first.goPublic();
   }
 
   /** True once `close` was called. */
@@ -64,47 +43,71 @@ export class SwarmDiscovery implements DiscoverySession {
     return this.#closing !== null;
   }
 
+  addName(infohash: Uint8Array): void {
+    if (this.#isPrivate || this.closed || this.#names.some((name) => equalBytes(name.infohash, infohash))) return;
+    void this.#second?.close();
+    this.#second = new NameSearch(this.#parts, infohash, SECOND_NAME_TRACKERS);
+    for (const [url, scope] of this.#first.trackers.known()) this.#second.trackers.add([[url]], { scope });
+    this.#second.goPublic();
+  }
+
   setPrivate(): void {
-    this.#trackers.dropExtra();
-    this.#dropPublic();
+    this.#isPrivate = true;
+    this.#first.trackers.dropExtra();
+    this.#first.leavePublic();
+    // Such trackers keep an account of what their users send: it must not be stated twice.
+    void this.#second?.close();
+    this.#second = null;
   }
 
   addTrackers(tiers: readonly (readonly string[])[], scope: ServerScope = "any"): void {
-    this.#trackers.add(tiers, { scope });
+    for (const { trackers } of this.#names) trackers.add(tiers, { scope });
   }
 
   needPeers(isUrgent = false): void {
-    this.#trackers.needPeers(isUrgent);
-    this.#search?.needPeers(isUrgent);
-    this.#lsd?.needPeers();
+    for (const name of this.#names) name.needPeers(isUrgent);
   }
 
   completed(): void {
-    this.#trackers.completed();
+    for (const { trackers } of this.#names) trackers.completed();
   }
 
   status(): readonly DiscoverySourceStatus[] {
-    const lines = this.#trackers.status();
-    if (this.#search !== null) lines.push(this.#search.status());
-    if (this.#lsd !== null) lines.push(this.#lsd.status());
-    return lines;
+    const first = this.#first.status();
+    const second = this.#second?.status() ?? [];
+    return first.map((line) => {
+      const other = second.findIndex(({ kind, name }) => kind === line.kind && name === line.name);
+      return other < 0 ? line : joined(line, second.splice(other, 1)[0]!);
+    });
   }
 
   close(): Promise<void> {
     return this.#closing ??= this.#closeOnce();
   }
 
-  async #closeOnce(): Promise<void> {
-    this.#sink.close();
-    this.#dropPublic();
-    await this.#trackers.close();
-    this.#ended();
+  get #names(): NameSearch[] {
+    return this.#second === null ? [this.#first] : [this.#first, this.#second];
   }
 
-  #dropPublic(): void {
-    this.#search?.close();
-    this.#lsd?.close();
-    this.#search = null;
-    this.#lsd = null;
+  async #closeOnce(): Promise<void> {
+    this.#sink.close();
+    await Promise.all(this.#names.map((name) => name.close()));
+    this.#ended();
   }
+}
+
+/** One source, asked by both names: most peers of a hybrid are there by both. It works when one name gets an answer. */
+function joined(first: DiscoverySourceStatus, second: DiscoverySourceStatus): DiscoverySourceStatus {
+  const { kind, name } = first;
+  const working = [first, second].filter(({ lastError }) => lastError === null);
+  const seeders = [first.seeders, second.seeders].filter((count) => count !== null);
+  const next = [first.nextAnnounceMs, second.nextAnnounceMs].filter((ms) => ms !== null);
+  return {
+    kind,
+    name,
+    peers: Math.max(first.peers, second.peers),
+    seeders: seeders.length === 0 ? null : Math.max(...seeders),
+    lastError: working.length > 0 ? null : first.lastError,
+    nextAnnounceMs: next.length === 0 ? null : Math.min(...next),
+  };
 }

@@ -32,6 +32,8 @@ export type AnnouncerFactory = (url: string, scope: () => ServerScope) => Announ
 export interface TrackerSetContext extends Omit<TierContext, "isCovered" | "onFailed"> {
   readonly clock: Clock;
   readonly createAnnouncer: AnnouncerFactory;
+  /** Trackers in use at a time. Default 64. */
+  readonly mostInUse?: number;
 }
 
 interface Entry {
@@ -86,6 +88,11 @@ export class TrackerSet {
     for (const { tier } of this.#entries) tier.retry();
   }
 
+  /** All trackers that were added, as they were, each with its scope. */
+  known(): Iterable<readonly [url: string, scope: ServerScope]> {
+    return this.#known;
+  }
+
   needPeers(isUrgent = false): void {
     for (const { tier } of this.#entries) tier.needPeers(isUrgent);
   }
@@ -123,7 +130,7 @@ export class TrackerSet {
 
   /** How many more trackers may be in use. */
   get #room(): number {
-    return this.#entries.reduce((room, { tier }) => room - tier.size, MAX_IN_USE);
+    return this.#entries.reduce((room, { tier }) => room - tier.size, this.#context.mostInUse ?? MAX_IN_USE);
   }
 
   /** Starts what may be started and fits. */

@@ -34,6 +34,11 @@ export interface DiscoverySession {
   /** Adds trackers learnt later (metadata, magnet). For known ones only a wider `scope` has an effect. Default "any". */
   addTrackers(tiers: readonly (readonly string[])[], scope?: ServerScope): void;
   /**
+   * The torrent has this infohash, too (BEP 52): it is announced and looked for by both. It replaces an earlier one; a private
+   * torrent has only its first.
+   */
+  addName(infohash: Uint8Array): void;
+  /**
    * Asks every source again as soon as its minimum interval allows (the swarm is short of peers). `isUrgent`: nobody can
    * connect to us and we have no peers, so only asking brings any; sources are then asked after only a few seconds.
    */
@@ -89,9 +94,7 @@ export interface Discovery {
   readonly peerDatagrams?: UdpSocket | null;
   /** True when DHT nodes replied within the last quarter of an hour. */
   dhtAnswers?(): boolean;
-  /** BEP 44 immutable item by its SHA-1 target; null when nobody has it. */
   getImmutable(target: Uint8Array, signal: AbortSignal): Promise<Uint8Array | null>;
-  /** Stores `value` (bencoded, ≤ 1000 bytes) as a BEP 44 immutable item; returns its target. */
   putImmutable(value: Uint8Array, signal: AbortSignal): Promise<Uint8Array>;
   close(): Promise<void>;
 }

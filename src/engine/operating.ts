@@ -46,7 +46,7 @@ export function createOperating(parts: OperatingParts): Operating {
     };
   };
   const progress = (infohashHex: string): TorrentProgress | null => {
-    const swarm = manager.list().find((one) => one.infohashHex === infohashHex);
+    const swarm = manager.list().find((one) => [one.infohashHex, one.otherInfohashHex].includes(infohashHex));
     if (swarm === undefined) return null;
     const { metadata, checking } = swarm.picture(0);
     const { peers, sources } = swarm.status();

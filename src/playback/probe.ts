@@ -7,6 +7,7 @@ import type { ResolveContext, Resolver } from "../content/resolve.ts";
 import { selectStream } from "../content/selector.ts";
 import type { LiveSwarmManager } from "../live/swarm/live-swarms.ts";
 import type { Clock } from "../ports.ts";
+import type { Lease } from "../swarm/leases.ts";
 import type { Swarm, SwarmManager } from "../swarm/types.ts";
 import { isLive, type LiveMetainfo } from "../metainfo/live.ts";
 import type { Magnet } from "../metainfo/types.ts";
@@ -67,7 +68,7 @@ export function createProbe(parts: ProbeParts): (target: ProbeTarget, signal: Ab
     const target = { ...metainfo && !isLive(metainfo) && { metainfo }, ...magnet && { magnet }, servers };
     const lease = parts.swarms.acquire(target);
     try {
-      const found = await probeTorrent(parts.clock, lease.swarm, magnet, signal);
+      const found = await probeTorrent(parts.clock, lease, magnet, signal);
       if (!("substreams" in found)) return found;
       return await probeBroadcast(parts, { metainfo: found, ...magnet && { magnet }, servers }, signal);
     } finally {
@@ -92,23 +93,27 @@ async function probeAddress(
 /** The broadcast, when the metadata shows that it is one. */
 async function probeTorrent(
   clock: Clock,
-  swarm: Swarm,
+  lease: Lease<Swarm>,
   magnet: Magnet | undefined,
   signal: AbortSignal,
 ): Promise<ProbeResult | LiveMetainfo> {
   let live: LiveMetainfo | null = null;
-  swarm.metadata(signal).then((metainfo) => {
+  lease.swarm.metadata(signal).then((metainfo) => {
     if (isLive(metainfo)) live = metainfo;
   }, () => {});
   // Seeders hang up on each other, so a torrent that is completely here has few peers.
-  const isWhole = () => swarm.metainfo !== null && swarm.status().havePieces === swarm.metainfo.pieceCount;
+  const isWhole = () => {
+    const { metainfo } = lease.swarm;
+    return metainfo !== null && lease.swarm.status().havePieces === metainfo.pieceCount;
+  };
   try {
-    await until(clock, () => swarm.status().peers > 0 || live !== null || isWhole(), signal);
+    await until(clock, () => lease.swarm.status().peers > 0 || live !== null || isWhole(), signal);
     await sleep(clock, SETTLE_MS, signal);
   } catch {
     // The deadline: the result is what is known now. The caller distinguishes it from a cancelled sweep.
   }
   if (live !== null) return live;
+  const { swarm } = lease;
   const { peers } = swarm.status();
   if (isWhole()) return { state: "alive", peers, message: "all of it is here" };
   if (peers > 0) return { state: "alive", peers, message: "" };

@@ -2,16 +2,21 @@
  * Discovery that begins on request. Trackers classify a peer by the "left" of its first announce, so a swarm that knows
  * its metadata announces only once it knows what it has. A magnet cannot wait, because it has yet to find peers.
  */
-import type {
-  AnnounceState,
-  Discovery,
-  DiscoveryRequest,
-  DiscoverySession,
-  DiscoverySourceStatus,
-  ServerScope,
+import { fromHex, toHex } from "../bytes/hex.ts";
+import {
+  type AnnounceState,
+  type Discovery,
+  type DiscoveryRequest,
+  type DiscoverySession,
+  type DiscoverySourceStatus,
+  scopeIn,
+  type ServerScope,
 } from "../discovery/types.ts";
+import { otherName } from "../metainfo/hash-trees.ts";
+import type { Metainfo } from "../metainfo/types.ts";
 import { SearchPace } from "./search-pace.ts";
 import type { Transfer } from "./transfer.ts";
+import type { SwarmTarget } from "./types.ts";
 
 /** Discovery of one swarm. Without a `discovery` it does nothing. */
 export class Announcing implements DiscoverySession {
@@ -21,6 +26,8 @@ export class Announcing implements DiscoverySession {
   #learnt: { readonly tiers: readonly (readonly string[])[]; readonly scope: ServerScope }[] = [];
   #session: DiscoverySession | null = null;
   #isPrivate: boolean;
+  /** Another infohash of the torrent. */
+  #otherName: Uint8Array | null = null;
   #closed = false;
   readonly #pace: SearchPace;
 
@@ -37,6 +44,7 @@ export class Announcing implements DiscoverySession {
     if (this.#closed || this.#discovery === null) return false;
     this.#session = this.#discovery.start({ ...this.#request, isPrivate: this.#isPrivate });
     for (const { tiers, scope } of this.#learnt) this.#session.addTrackers(tiers, scope);
+    if (this.#otherName !== null) this.#session.addName(this.#otherName);
     return false;
   }
 
@@ -45,6 +53,21 @@ export class Announcing implements DiscoverySession {
     const session = this.#session;
     this.#session = null;
     await session?.close();
+  }
+
+  /**
+   * The metadata is here, with the other name of a hybrid; it is announced once `unused` resolves. A tracker that hears from
+   * us twice goes by what it heard last.
+   */
+  async describe(metainfo: Metainfo, unused: Promise<void>): Promise<void> {
+    await unused;
+    const other = otherName(toHex(this.#request.infohash), metainfo);
+    if (other !== null) this.addName(fromHex(other));
+  }
+
+  addName(infohash: Uint8Array): void {
+    this.#otherName = infohash;
+    this.#session?.addName(infohash);
   }
 
   setPrivate(): void {
@@ -80,6 +103,17 @@ export class Announcing implements DiscoverySession {
     this.#learnt = [];
     await this.#session?.close();
   }
+}
+
+/** What `target` names, as discovery takes it. */
+export function namedIn(
+  { metainfo, magnet, servers = "any" }: SwarmTarget,
+): Pick<DiscoveryRequest, "trackers" | "servers" | "isPrivate"> {
+  return {
+    trackers: metainfo?.trackers ?? (magnet?.trackers ?? []).map((tracker) => [tracker]),
+    servers: scopeIn(metainfo ?? {}, servers),
+    isPrivate: metainfo?.isPrivate ?? false,
+  };
 }
 
 /** Descriptions of one torrent that are remembered until it begins. */

@@ -48,6 +48,11 @@ export interface SwarmContext {
   readonly utp: UtpEndpoint;
   readonly usesUtp: boolean;
   readonly connectPeer: (connection: TcpConnection, options: ConnectPeerOptions) => PeerLink;
+  /**
+   * The metadata of the swarm of this infohash is here. Resolves when no other swarm of the torrent is announced any more:
+   * that of its other name, if one ran, was taken over.
+   */
+  described(infohashHex: string): Promise<void>;
   /** An exception of ours outside a timer: ends the swarm whose context this is, with a reason. */
   failed(error: unknown): void;
   /** Port by which others reach us, as far as we know; null when none accepts peers. */

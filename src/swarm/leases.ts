@@ -11,6 +11,7 @@ const MAX_SWARMS = 256;
 
 /** Keeps a swarm running; when the last lease is released the swarm lingers, then closes. */
 export interface Lease<Swarm> {
+  /** Another one once `LeasedSwarms.merge` was called with it. */
   readonly swarm: Swarm;
   /** Ends this lease; calling it again does nothing. `atOnce`: the swarm does not linger. Default false. */
   release(options?: { readonly atOnce?: boolean }): void;
@@ -36,6 +37,8 @@ interface Entry {
   readonly left: () => void;
   leases: number;
   linger: Timer | null;
+  /** That of the swarm that took this one over. */
+  successor: Entry | null;
 }
 
 /** The table of running swarms. */
@@ -83,25 +86,48 @@ export class LeasedSwarms {
   add(swarm: LeasedSwarm, left: () => void): void {
     const before = this.get(swarm.infohashHex);
     if (before !== undefined) void this.leave(before);
-    this.#entries.set(swarm.infohashHex, { swarm, left, leases: 0, linger: null });
+    this.#entries.set(swarm.infohashHex, { swarm, left, leases: 0, linger: null, successor: null });
   }
 
-  /** Takes a lease on a swarm of the table. `released` is called when it ends, with the number of those that remain. */
-  lease<S extends LeasedSwarm>(swarm: S, released: (remaining: number) => void = () => {}): Lease<S> {
-    const entry = this.#entries.get(swarm.infohashHex)!;
-    entry.leases++;
-    entry.linger?.cancel();
+  /**
+   * Takes a lease on a swarm of the table. `released` is called when it ends, with the number of those that remain on the
+   * swarm.
+   */
+  lease<S extends LeasedSwarm>(swarm: S, released: (remaining: number, swarm: S) => void = () => {}): Lease<S> {
+    let held = this.#entries.get(swarm.infohashHex)!;
+    held.leases++;
+    held.linger?.cancel();
+    const current = () => {
+      while (held.successor !== null) held = held.successor;
+      return held;
+    };
     let isReleased = false;
     const release: Lease<S>["release"] = ({ atOnce = false } = {}) => {
       if (isReleased) return;
       isReleased = true;
-      released(--entry.leases);
-      if (entry.leases > 0 || this.get(swarm.infohashHex) !== swarm) return;
-      const lingerMs = atOnce ? 0 : swarm.lingerMs(this.#lingerMs);
-      if (lingerMs === 0) void this.leave(swarm);
-      else entry.linger = this.#clock.setTimeout(() => void this.leave(swarm), lingerMs);
+      const entry = current();
+      const own = entry.swarm as S;
+      released(--entry.leases, own);
+      if (entry.leases > 0 || this.get(own.infohashHex) !== own) return;
+      const lingerMs = atOnce ? 0 : own.lingerMs(this.#lingerMs);
+      if (lingerMs === 0) void this.leave(own);
+      else entry.linger = this.#clock.setTimeout(() => void this.leave(own), lingerMs);
     };
-    return { swarm, release };
+    return {
+      get swarm() {
+        return current().swarm as S;
+      },
+      release,
+    };
+  }
+
+  /** `swarm` is the same torrent as `into`, of its kind: its leases are leases of that one from now on, and it closes. */
+  merge(swarm: LeasedSwarm, into: LeasedSwarm): Promise<void> {
+    const [entry, successor] = [swarm, into].map(({ infohashHex }) => this.#entries.get(infohashHex)!);
+    entry!.successor = successor!;
+    successor!.leases += entry!.leases;
+    if (entry!.leases > 0) successor!.linger?.cancel();
+    return this.leave(swarm);
   }
 
   /**

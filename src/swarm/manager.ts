@@ -7,6 +7,7 @@ import type { Discovery } from "../discovery/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import { faultFields, guardedClock } from "../bytes/guarded-clock.ts";
 import type { Ports, TcpListener, Timer, UdpSocket } from "../ports.ts";
+import { otherName } from "../metainfo/hash-trees.ts";
 import type { PieceCache } from "../storage/types.ts";
 import { UtpEndpoint } from "../utp/utp-endpoint.ts";
 import { connectPeer, type EncryptionMode } from "../wire/mod.ts";
@@ -136,6 +137,7 @@ export class TorrentSwarmManager implements SwarmManager {
       utp: new UtpEndpoint({ clock, random: Math.random, open: () => this.#openUdp() }),
       usesUtp: options.utp ?? true,
       connectPeer,
+      described: (infohashHex) => this.#described(infohashHex),
       failed: (error) => this.#ports.log.log("error", "a fault of the engine", faultFields(error)),
       listenPort: () => this.#listener === null ? null : this.#externalPort ?? this.#listener.address.port,
       utpPort: async () => {
@@ -207,9 +209,9 @@ export class TorrentSwarmManager implements SwarmManager {
     const peering = target.withoutPeers === true ? 0 : 1;
     swarm.peeringLeases += peering;
     swarm.followLeases();
-    return this.swarms.lease(swarm, (remaining) => {
-      swarm.peeringLeases -= peering;
-      if (remaining > 0) swarm.followLeases();
+    return this.swarms.lease(swarm, (remaining, current) => {
+      current.peeringLeases -= peering;
+      if (remaining > 0) current.followLeases();
     });
   }
 
@@ -273,7 +275,9 @@ export class TorrentSwarmManager implements SwarmManager {
 
   /** Shares the running swarm of that infohash, or starts one. */
   #joined(infohashHex: string, target: SwarmTarget): TorrentSwarm {
-    const running = this.swarms.get(infohashHex);
+    // A magnet of the other name may be waiting for its metadata.
+    const second = target.metainfo === undefined ? null : otherName(infohashHex, target.metainfo);
+    const running = this.swarms.get(infohashHex) ?? (second === null ? undefined : this.swarms.get(second));
     if (running instanceof TorrentSwarm) {
       running.learn(target);
       return running;
@@ -283,6 +287,16 @@ export class TorrentSwarmManager implements SwarmManager {
     const swarm = new TorrentSwarm(this.contextOf(infohashHex), target);
     this.swarms.add(swarm, () => this.#options.left?.(swarm));
     return swarm;
+  }
+
+  /** Two magnets of a hybrid have a swarm each until the first of them has its metadata: it takes the other one over. */
+  async #described(infohashHex: string): Promise<void> {
+    const swarm = this.swarms.get(infohashHex);
+    if (!(swarm instanceof TorrentSwarm)) return;
+    const twin = this.list().find((one) => one !== swarm && one.infohashHex === swarm.otherInfohashHex);
+    if (twin === undefined) return;
+    swarm.takeOver(twin);
+    await this.swarms.merge(twin, swarm);
   }
 
   #globalRoom(): number {

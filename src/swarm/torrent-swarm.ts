@@ -1,13 +1,14 @@
 /** One torrent's swarm: metadata, data path, peers, web seeds, discovery and readers, from joining to leaving. */
 import { deferred } from "../bytes/deferred.ts";
 import { withSignal } from "../bytes/deadline.ts";
+import { fromHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
 import type { SocketAddress } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
 import { type AnyMetainfo, isLive, type LiveMetainfo } from "../metainfo/live.ts";
 import { lacksLayers, otherName } from "../metainfo/hash-trees.ts";
 import type { Metainfo } from "../metainfo/types.ts";
-import { announceState, Announcing } from "./announcing.ts";
+import { announceState, Announcing, namedIn } from "./announcing.ts";
 import { Completion } from "./completion.ts";
 import type { SwarmContext } from "./context.ts";
 import { HashExchange } from "./hash-exchange.ts";
@@ -21,9 +22,8 @@ import { learnNamedPeers, namedDhtNodes } from "./named-peers.ts";
 import type { PeerSession, Torrent } from "./peer-session.ts";
 import { Peers } from "./peers.ts";
 import { type SwarmPicture, swarmPicture } from "./picture.ts";
-import { TorrentReader } from "./reader.ts";
+import { Readers } from "./readers.ts";
 import { swarmStatus } from "./status.ts";
-import { SharedReads } from "./shared-reads.ts";
 import { TorrentSources } from "./torrent-sources.ts";
 import { Transfer } from "./transfer.ts";
 import { TransportSources } from "./transport-sources.ts";
@@ -31,9 +31,6 @@ import type { ReaderOptions, Swarm, SwarmReader, SwarmStatus, SwarmTarget } from
 import { UploadCache } from "./upload-cache.ts";
 import { WebSeedScopes } from "./web-seeds/scopes.ts";
 import { WebSeeds } from "./web-seeds/web-seeds.ts";
-
-/** Readers of one swarm at once: far more than sessions, few enough for the scheduler. */
-const MAX_READERS = 1024;
 
 /** Discovery is asked for more peers while fewer than this are connected. */
 const FEW_PEERS = 8;
@@ -61,9 +58,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   /** What the magnets named. */
   readonly named = new MagnetFacts();
   readonly #webSeedScopes = new WebSeedScopes((url) => this.#webSeeds.retry(url));
-  readonly #readers = new Set<TorrentReader>();
-  readonly #sharedReads = new SharedReads();
-  #nextReader = 1;
+  readonly #readers: Readers;
   #downloadAll = false;
   #isPeering: boolean;
   #toldCompleted = false;
@@ -83,6 +78,11 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.infohashHex = named.infohashHex;
     void this.#started.promise.catch(() => {}).then(() => this.#transportSources.close());
     this.peers = new Peers(context, this);
+    this.#readers = new Readers({
+      now: () => context.ports.clock.monotonic(),
+      stallWithoutPeers: () => this.peers.memberCount === 0 && this.#webSeeds.count === 0,
+      readAheadRoom: () => context.readAheadRoom(),
+    });
     this.fetcher = new MetadataFetch(context.ports.clock, context.metadataBudget, this.peers);
     this.hashes = new HashExchange(context.ports.clock, this.peers);
     this.#transportSources = new TransportSources({
@@ -104,9 +104,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     }, () => this.peers.takeId());
     this.#discovery = new Announcing(context.discovery, {
       infohash: this.infohash,
-      trackers: target.metainfo?.trackers ?? (target.magnet?.trackers ?? []).map((tracker) => [tracker]),
-      servers: scopeIn(target.metainfo ?? {}, target.servers ?? "any"),
-      isPrivate: target.metainfo?.isPrivate ?? false,
+      ...namedIn(target),
       onPeer: (address, origin, source) => this.peers.found(address, origin, source),
       state: () => announceState(this.transfer, this.peers.uploadRate.totalBytes),
     });
@@ -135,13 +133,13 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
 
   /** Readers that fetch ahead. */
   get readingAheadCount(): number {
-    return [...this.#readers].filter((reader) => reader.readsAhead).length;
+    return this.#readers.readingAheadCount;
   }
 
   /** Somebody reads, everything is wanted, or the metadata is not known yet. */
   get eager(): boolean {
     if (this.transfer === null) return true;
-    return !this.transfer.complete && (this.#readers.size > 0 || this.#downloadAll);
+    return !this.transfer.complete && (this.#readers.count > 0 || this.#downloadAll);
   }
 
   /** Learns from another description of the same torrent: metadata, trackers, peers, web seeds. */
@@ -159,7 +157,9 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     if (magnet === undefined) return;
     this.#discovery.addTrackers(magnet.trackers.map((tracker) => [tracker]), servers);
     this.#webSeedScopes.allow(magnet.webSeeds, servers);
-    this.named.learn(magnet);
+    this.named.learn({ magnet, servers, withoutPeers });
+    const second = otherName(this.infohashHex, magnet);
+    if (second !== null && this.#description === null) this.#discovery.addName(fromHex(second));
     const peers = { infohashHex: this.infohashHex, texts: withoutPeers ? [] : magnet.peers };
     learnNamedPeers(this.#context.ports, peers, this.#ending.signal, (address) => {
       this.peers.found(address, "magnet", null, servers);
@@ -200,29 +200,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     const { transfer } = this;
     if (this.#closing !== null) throw new MillraceError("closed", "the swarm was closed");
     if (transfer === null) throw new MillraceError("conflict", "the metadata is not known yet");
-    const file = transfer.metainfo.files[fileIndex];
-    if (file === undefined) throw new MillraceError("not_found", `the torrent has no file ${fileIndex}`);
-    if (this.#readers.size >= MAX_READERS) throw new MillraceError("too_busy", "too many readers");
-    const reader = new TorrentReader(
-      {
-        transfer,
-        sharedReads: this.#sharedReads,
-        now: () => this.#context.ports.clock.monotonic(),
-        stallWithoutPeers: () => this.peers.memberCount === 0 && this.#webSeeds.count === 0,
-        readAheadRoom: () => this.#context.readAheadRoom(),
-        closed: (closed) => this.#readers.delete(closed),
-      },
-      {
-        handle: this.#nextReader++,
-        fileIndex,
-        fileOffset: file.offset,
-        sizeBytes: file.sizeBytes,
-        readAheadBytes: options.readAheadBytes ?? null,
-        yieldMs: options.yieldMs ?? 0,
-      },
-    );
-    this.#readers.add(reader);
-    return reader;
+    return this.#readers.open(transfer, fileIndex, options);
   }
 
   setDownloadAll(value: boolean): void {
@@ -244,7 +222,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
 
   picture(fileIndex: number): SwarmPicture {
     const { transfer, fetcher, peers: { sessions } } = this;
-    const state = { transfer, readers: this.#readers, store: this.#store, fetcher, sessions };
+    const state = { transfer, readers: this.#readers.list(), store: this.#store, fetcher, sessions };
     return swarmPicture(state, fileIndex, this.#context.ports.clock.monotonic());
   }
 
@@ -259,7 +237,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     this.#completion.settle();
     this.fetcher.close();
     this.hashes.close();
-    for (const reader of [...this.#readers]) reader.close();
+    this.#readers.close();
     this.#webSeeds.close();
     const discovery = this.#discovery.close();
     this.peers.close();
@@ -286,8 +264,18 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     }
   }
 
-  /** A broadcast: another kind of swarm takes over and uses the addresses found here. */
-  #giveWay(metainfo: LiveMetainfo): void {
+  /** `twin`, which has no metadata yet, is this torrent by its other name: what it knows is known here from now on. */
+  takeOver(twin: TorrentSwarm): void {
+    for (const target of twin.named.targets) this.learn(target);
+    for (const { address, origin } of twin.peers.book.list()) this.peers.adopt(address, origin);
+    twin.#giveWay(this.#started.promise);
+    this.peeringLeases += twin.peeringLeases;
+    this.followLeases();
+    if (twin.#downloadAll) this.setDownloadAll(true);
+  }
+
+  /** Another swarm takes over, that of a broadcast or of the torrent's other name, and uses the addresses found here. */
+  #giveWay(metainfo: LiveMetainfo | Promise<AnyMetainfo>): void {
     this.fetcher.close();
     this.peers.close();
     this.#started.resolve(metainfo);
@@ -300,6 +288,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     if (metainfo.isPrivate) this.#discovery.setPrivate();
     if (lacksLayers(metainfo)) this.#beginDiscovery();
     this.hashes.complete(metainfo, (whole) => this.#opening = this.#openStore(whole));
+    void this.#discovery.describe(metainfo, this.#context.described(this.infohashHex));
   }
 
   async #openStore(metainfo: Metainfo): Promise<void> {

@@ -201,3 +201,49 @@ test("createDiscovery() looks up the first few peers that a tracker gives by nam
   await discovery.close();
   await tracker.close();
 });
+
+test("Discovery.start() announces a hybrid by both names, and shows each source once", async () => {
+  const tracker = await startHttpTracker((announce, response) => {
+    const isSecond = announce.query.get("info_hash")!.toLowerCase().startsWith("%04");
+    response.end(encodeBencode({ interval: 1800, peers: compact(isSecond ? "10.0.0.2:2" : "10.0.0.1:1") }));
+  });
+  const names = () => tracker.seen.map(({ query }) => `${query.get("event")} ${query.get("info_hash")!.slice(0, 3)}`);
+  const discovery = await createDiscovery(testPorts(), options());
+  const found: string[] = [];
+  const session = discovery.start(request(found, { trackers: [[`${tracker.origin}/announce`]] }));
+  session.addName(new Uint8Array(20).fill(3));
+  session.addName(new Uint8Array(20).fill(4));
+  session.addName(new Uint8Array(20).fill(4));
+  await until(() => found.length === 2, "both names found a peer");
+  assertEquals(found.sort(), ["tracker 10.0.0.1:1", "tracker 10.0.0.2:2"]);
+  assertEquals(session.status().map(({ kind, peers, lastError }) => [kind, peers, lastError]), [["tracker", 1, null]]);
+  const second = await startHttpTracker((_announce, response) => void response.end(encodeBencode({ interval: 1800 })));
+  session.addTrackers([[`${second.origin}/announce`]]);
+  await until(() => second.seen.length === 2, "a tracker that is learnt later is asked by both names");
+  await discovery.close();
+  assertEquals(names().sort(), ["started %03", "started %04", "stopped %03", "stopped %04"]);
+  await Promise.all([tracker.close(), second.close()]);
+});
+
+test("Discovery.start() announces a private torrent by one name, even when privacy is learnt late", async () => {
+  const tracker = await startHttpTracker((_announce, response) => void response.end(encodeBencode({ interval: 1800 })));
+  const discovery = await createDiscovery(testPorts(), options());
+  const trackers = [[`${tracker.origin}/announce`]];
+  const known = discovery.start(request([], { trackers, isPrivate: true }));
+  known.addName(new Uint8Array(20).fill(4));
+  await until(() => known.status()[0]!.nextAnnounceMs !== null, "the tracker answered");
+  await known.close();
+  assertEquals(tracker.seen.length, 2);
+  const late = discovery.start(request([], { trackers }));
+  late.addName(new Uint8Array(20).fill(4));
+  await until(() => tracker.seen.length === 4, "both names are announced");
+  late.setPrivate();
+  await until(() => tracker.seen.length === 5, "the second name is given up");
+  assertEquals(tracker.seen[4]!.query.get("event"), "stopped");
+  late.completed();
+  late.addName(new Uint8Array(20).fill(5));
+  await until(() => tracker.seen.length === 6, "the first name goes on");
+  assertEquals(tracker.seen[5]!.query.get("event"), "completed");
+  await discovery.close();
+  await tracker.close();
+});

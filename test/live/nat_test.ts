@@ -65,6 +65,7 @@ class NatWorld {
         return {
           setPrivate: () => {},
           addTrackers: () => {},
+          addName: () => {},
           needPeers: (isUrgent) => {
             if (isUrgent === true) answer();
           },

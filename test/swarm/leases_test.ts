@@ -92,3 +92,20 @@ test("LeasedSwarms.close() leaves every swarm, and no other may come", async () 
   assertEquals(log.filter((line) => line.startsWith("close")), ["close a", "close b"]);
   assertEquals([swarms.list(), assertThrows(() => swarms.makeRoom(), MillraceError).code], [[], "closed"]);
 });
+
+test("LeasedSwarms.merge() makes the leases of one swarm those of another, which stays as long as any of them", () => {
+  const { clock, swarms, log, add } = rig();
+  const [a, b] = [add("a"), add("b")];
+  const told: [number, LeasedSwarm][] = [];
+  const ofA = swarms.lease(a, (left, swarm) => told.push([left, swarm]));
+  swarms.lease(b).release();
+  void swarms.merge(a, b);
+  assertEquals([ofA.swarm, swarms.list(), log], [b, [b], ["left a", "close a", "pump b"]]);
+  clock.advance(60_000);
+  const ofB = swarms.lease(b);
+  ofA.release();
+  assertEquals(told, [[1, b]]);
+  assertEquals(swarms.isLeased(b), true);
+  ofB.release({ atOnce: true });
+  assertEquals(swarms.list(), []);
+});
