@@ -7,6 +7,7 @@ import { abortError, hasCode, MillraceError } from "../errors.ts";
 import { decodeTransportRecord } from "../metainfo/content-id.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../metainfo/limits.ts";
 import { parseMagnet } from "../metainfo/magnet.ts";
+import { decodeMutableValue, type MutableMagnet, readMutableMagnet } from "../metainfo/mutable-magnet.ts";
 import { type AnyMetainfo, fromPublic, parseAnyTransportFile } from "../metainfo/live.ts";
 import type { Magnet } from "../metainfo/types.ts";
 import { isWrapperFile, type Wrapper } from "../metainfo/wrapper.ts";
@@ -45,7 +46,7 @@ export type MetadataSearch = (magnet: Magnet, servers: ServerScope, signal: Abor
 /** What the resolver needs. */
 export interface ResolverParts {
   readonly ports: FetchPorts;
-  readonly discovery: Pick<Discovery, "getImmutable">;
+  readonly discovery: Pick<Discovery, "getImmutable" | "getMutable">;
   readonly cache: TransportCache;
   /** Addresses that were given ids: they name no swarm. */
   readonly wrappers: Pick<TransportCache<Wrapper>, "byInfohash" | "byContentId">;
@@ -114,17 +115,17 @@ async function targetOf(
     case "transport_file":
       return { metainfo: marked(await parseTarget(selector.bytes)) };
     case "magnet":
-      return await fromMagnet(parts, selector.magnet);
+      return await fromMagnet(parts, selector.magnet, withoutPeers, signal);
     case "infohash": {
       const known = await parts.cache.byInfohash(selector.infohash);
       if (known === null && await parts.wrappers.byInfohash(selector.infohash) !== null) throw comesByHttp();
       return known === null ? { magnet: bareMagnet(selector.infohash) } : { metainfo: known };
     }
     case "url": {
-      if (selector.url.startsWith("magnet:")) return await fromMagnet(parts, selector.url);
+      if (selector.url.startsWith("magnet:")) return await fromMagnet(parts, selector.url, withoutPeers, signal);
       const fetched = await fetchTransportFile(parts.ports, selector.url, allowPrivate, signal);
       const servers = fetched.isPublic ? { servers: "public" } as const : {};
-      if ("magnet" in fetched) return { ...await fromMagnet(parts, fetched.magnet), ...servers };
+      if ("magnet" in fetched) return { ...await fromMagnet(parts, fetched.magnet, withoutPeers, signal), ...servers };
       const metainfo = await parseTarget(fetched.bytes);
       return { metainfo: fetched.isPublic ? fromPublic(metainfo) : marked(metainfo), ...servers };
     }
@@ -133,10 +134,39 @@ async function targetOf(
   }
 }
 
-async function fromMagnet(parts: ResolverParts, text: string): Promise<ResolvedTarget> {
-  const magnet = parseMagnet(text);
+async function fromMagnet(
+  parts: ResolverParts,
+  text: string,
+  withoutPeers: boolean,
+  signal: AbortSignal,
+): Promise<ResolvedTarget> {
+  const mutable = readMutableMagnet(text);
+  if (mutable !== null && withoutPeers) {
+    throw new MillraceError("not_found", "disable_p2p: only the DHT knows which torrent this magnet link names now");
+  }
+  const magnet = parseMagnet(mutable === null ? text : mutable.of(await newestOf(parts, mutable, signal)));
   const known = await parts.cache.byInfohash(magnet.infohashHex);
   return known === null ? { magnet } : { metainfo: known, magnet };
+}
+
+/** The infohash that the key of a mutable torrent names now. */
+async function newestOf(parts: ResolverParts, mutable: MutableMagnet, signal: AbortSignal): Promise<string> {
+  const value = await lookedUp(parts, () => parts.discovery.getMutable(mutable, signal), signal);
+  return decodeMutableValue(value);
+}
+
+/** What `ask` finds in the DHT: an item may be on its way into it, and our own node may have only just started. */
+async function lookedUp(
+  { ports: { clock } }: ResolverParts,
+  ask: () => Promise<Uint8Array | null>,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  let bytes = await ask();
+  for (let delayMs = RECORD_RETRY_MS; bytes === null; delayMs *= 2) {
+    await sleep(clock, delayMs, signal);
+    bytes = await ask();
+  }
+  return bytes;
 }
 
 async function parseTarget(bytes: Uint8Array): Promise<AnyMetainfo> {
@@ -159,12 +189,7 @@ async function resolveContentId(
   const losers = new AbortController();
   const race = AbortSignal.any([signal, losers.signal]);
   const fromRecord = async (): Promise<ResolvedTarget> => {
-    let bytes = await parts.discovery.getImmutable(fromHex(id), race);
-    // A record may be on its way into the DHT, and our own node may have only just started.
-    for (let delayMs = RECORD_RETRY_MS; bytes === null; delayMs *= 2) {
-      await sleep(parts.ports.clock, delayMs, race);
-      bytes = await parts.discovery.getImmutable(fromHex(id), race);
-    }
+    const bytes = await lookedUp(parts, () => parts.discovery.getImmutable(fromHex(id), race), race);
     const record = decodeTransportRecord(bytes);
     // Anybody may have put it into the DHT.
     const servers = "public";

@@ -1,5 +1,5 @@
 /**
- * Our node of the mainline DHT (BEP 5, BEP 44 immutable items; IPv4), shared by all swarms. The protocol is
+ * Our node of the mainline DHT (BEP 5; BEP 44, of whose mutable items it only reads; IPv4), shared by all swarms. The protocol is
  * bittorrent-dht's; socket, bootstrap, persistence, deadlines and checks are ours. Any node id is accepted
  * (BEP 42 is tolerated, not enforced); a node enters the table once it has replied, one per address.
  */
@@ -9,9 +9,20 @@ import { deadline, withSignal } from "../bytes/deadline.ts";
 import { faultFields, guarded } from "../bytes/guarded-clock.ts";
 import { equalBytes, toHex } from "../bytes/hex.ts";
 import { abortError, hasCode, MillraceError } from "../errors.ts";
-import type { Clock, FilePort, Logger, NetworkPort, SocketAddress, Timer, UdpPort, UdpSocket } from "../ports.ts";
+import type {
+  Clock,
+  FilePort,
+  Logger,
+  NetworkPort,
+  SocketAddress,
+  Timer,
+  UdpPort,
+  UdpSocket,
+  VerifierOf,
+} from "../ports.ts";
 import { canonicalHost, parseHostPort } from "./addresses.ts";
 import { TablePlaces } from "./dht-guard.ts";
+import { type MutableName, mutableQuery } from "./dht-mutable.ts";
 import { DhtSocket } from "./dht-socket.ts";
 import { loadTable, saveTable } from "./dht-table-file.ts";
 import { Surroundings } from "./nearness.ts";
@@ -77,6 +88,7 @@ export interface DhtPorts {
   readonly network: NetworkPort;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly ed25519: VerifierOf;
 }
 
 /** Receives a peer and the literal address of the node that reported it. */
@@ -218,18 +230,27 @@ export class DhtNode {
 
   /** The bencoded value of an immutable item, its hash checked; null when nobody has it. */
   async getImmutable(target: Uint8Array, signal: AbortSignal): Promise<Uint8Array | null> {
+    const value = await this.#item(target, {}, signal);
+    return value !== null && equalBytes(await sha1(value), target) ? value : null;
+  }
+
+  /** The bencoded value of a mutable item, the newest that its key has signed; null when nobody has it. */
+  async getMutable(name: MutableName, signal: AbortSignal): Promise<Uint8Array | null> {
+    const { target, options } = await mutableQuery(name, this.#ports.ed25519);
+    return await this.#item(target, options, signal);
+  }
+
+  async #item(target: Uint8Array, options: object, signal: AbortSignal): Promise<Uint8Array | null> {
     await this.#firstNode(signal);
     const item = await this.#within(LOOKUP_DEADLINE_MS, signal, () => {
       return new Promise<{ v?: unknown } | null>((resolve, reject) => {
-        this.#dht.get(
-          target,
-          (error: unknown, value: { v?: unknown } | null) => error ? reject(error) : resolve(value),
-        );
+        const done = (error: unknown, value: { v?: unknown } | null) => error ? reject(error) : resolve(value);
+        this.#dht.get(target, options, done);
       });
     });
     if (item?.v === undefined) return null;
     const value = encodeBencode(item.v);
-    return value.length <= MAX_ITEM_BYTES && equalBytes(await sha1(value), target) ? value : null;
+    return value.length <= MAX_ITEM_BYTES ? value : null;
   }
 
   /**

@@ -16,7 +16,7 @@ import type { Discovery, ServerScope } from "./types.ts";
 import { UdpTrackerClient } from "./udp-tracker.ts";
 
 /** The machine's parts that discovery uses. */
-export type DiscoveryPorts = Pick<Ports, "clock" | "udp" | "files" | "network" | "fetch" | "log">;
+export type DiscoveryPorts = Pick<Ports, "clock" | "udp" | "files" | "network" | "fetch" | "log" | "ed25519">;
 
 /** Options of `createDiscovery`. */
 export interface DiscoveryOptions {
@@ -166,6 +166,7 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
     peerDatagrams: dht?.peerDatagrams ?? null,
     dhtAnswers: () => dht?.hasAnswers ?? false,
     getImmutable: async (target, signal) => await requireDht().getImmutable(target, signal),
+    getMutable: async (name, signal) => await requireDht().getMutable(name, signal),
     putImmutable: async (value, signal) => await requireDht().putImmutable(value, signal),
     close: () => closing ??= closeAll(),
   };

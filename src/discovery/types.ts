@@ -1,5 +1,6 @@
 /** The interface of peer discovery. */
 import type { SocketAddress, UdpSocket } from "../ports.ts";
+import type { MutableName } from "./dht-mutable.ts";
 
 /** Origin of a peer address. */
 export type PeerOrigin = "tracker" | "dht" | "pex" | "lsd" | "magnet" | "incoming" | "manual";
@@ -94,7 +95,11 @@ export interface Discovery {
   readonly peerDatagrams?: UdpSocket | null;
   /** True when DHT nodes replied within the last quarter of an hour. */
   dhtAnswers?(): boolean;
+  /** BEP 44 immutable item by its SHA-1 target; null when nobody has it. */
   getImmutable(target: Uint8Array, signal: AbortSignal): Promise<Uint8Array | null>;
+  /** BEP 44 mutable item, the newest that its key has signed; null when nobody has it. */
+  getMutable(name: MutableName, signal: AbortSignal): Promise<Uint8Array | null>;
+  /** Stores `value` (bencoded, ≤ 1000 bytes) as a BEP 44 immutable item; returns its target. */
   putImmutable(value: Uint8Array, signal: AbortSignal): Promise<Uint8Array>;
   close(): Promise<void>;
 }

@@ -77,6 +77,7 @@ class NatWorld {
       addDhtNode: () => {},
       dhtPort: null,
       getImmutable: unused,
+      getMutable: unused,
       putImmutable: unused,
       close: () => Promise.resolve(),
     };

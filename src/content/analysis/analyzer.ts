@@ -4,6 +4,7 @@ import { forEachLimited } from "../../bytes/limited.ts";
 import { abortError } from "../../errors.ts";
 import type { AnyMetainfo } from "../../metainfo/live.ts";
 import { parseMagnet } from "../../metainfo/magnet.ts";
+import { readMutableMagnet } from "../../metainfo/mutable-magnet.ts";
 import { type ContentQuery, readContentQuery } from "../../metainfo/query.ts";
 import type { MetainfoFinder } from "../metainfo.ts";
 import type { ResolveContext } from "../resolve.ts";
@@ -71,10 +72,10 @@ async function analyzeOne(
       return await torrent(parts.content, found, { title: query.id, infohash: query.id });
     }
     case "magnet": {
-      const { infohashHex, name } = parseMagnet(query.magnet);
+      const named = readMutableMagnet(query.magnet) === null ? parseMagnet(query.magnet) : null;
       return await torrent(parts.content, await ask({ kind: "magnet", magnet: query.magnet }), {
-        title: name ?? infohashHex,
-        infohash: infohashHex,
+        title: named?.name ?? named?.infohashHex ?? query.magnet,
+        infohash: named?.infohashHex ?? null,
         itemUrl: query.magnet,
       });
     }
