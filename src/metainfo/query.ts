@@ -8,6 +8,8 @@ export type ContentQuery =
   | { readonly kind: "url"; readonly url: string };
 
 const HEX_40 = /^[0-9a-f]{40}$/i;
+/** The SHA-256 of a torrent of version 2 (BEP 52), as clients show it. */
+const HEX_64 = /^[0-9a-f]{64}$/i;
 /** RFC 3986, section 3.1; the length keeps the match cheap. */
 const SCHEME = /^([a-z][a-z0-9+.-]{0,31}):/i;
 
@@ -15,13 +17,14 @@ const SCHEME = /^([a-z][a-z0-9+.-]{0,31}):/i;
 const PLAYBACK_PATH = /\/[\w-]{1,64}\/(?:getstream|manifest\.m3u8|getfile)$/;
 
 /**
- * Reads `text`: 40 hexadecimal characters, `magnet:?…`, `scheme:?content_id=…`, `scheme:?infohash=…` and
+ * Reads `text`: 40 hexadecimal characters, or 64 of a torrent of version 2, `magnet:?…`, `scheme:?content_id=…`, `scheme:?infohash=…` and
  * `scheme://<40 hexadecimal>` under any scheme name, an engine's playback URL, `http(s)://…`. Null when it is none
  * of these.
  */
 export function readContentQuery(text: string): ContentQuery | null {
   const query = text.trim();
   if (HEX_40.test(query)) return { kind: "content_id", id: query.toLowerCase() };
+  if (HEX_64.test(query)) return { kind: "magnet", magnet: `magnet:?xt=urn:btmh:1220${query.toLowerCase()}` };
   const scheme = SCHEME.exec(query)?.[1]?.toLowerCase();
   if (scheme === undefined) return null;
   const rest = query.slice(scheme.length + 1);

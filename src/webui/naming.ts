@@ -57,6 +57,11 @@ export function isId(value: string): boolean {
   return /^[0-9a-f]{40}$/i.test(value);
 }
 
+/** True for 64 hexadecimal characters: the infohash of a torrent of version 2, as clients show it. */
+function isIdOfV2(value: string): boolean {
+  return /^[0-9a-f]{64}$/i.test(value);
+}
+
 /** True for a host name that means this machine, whichever that is: another device cannot use it. */
 export function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" || /^127\./.test(hostname);
@@ -81,6 +86,7 @@ export function nameOf(
   const [, item, title] = /^item:(\d{1,15})(?: (.*))?$/.exec(value) ?? [];
   if (item !== undefined) return { channel: { item }, title: title ?? "" };
   if (/^magnet:\?/i.test(value)) return { stream: { magnet: value } };
+  if (isIdOfV2(value)) return { stream: { magnet: `magnet:?xt=urn:btmh:1220${value.toLowerCase()}` } };
   return { query: value };
 }
 
@@ -97,7 +103,7 @@ const MAX_QUOTED = 40;
 /** What is wrong with `pasted` where its form shows that it names no content; null where only the engine can tell. */
 export function mistakeOf(pasted: string): Mistake | null {
   const value = pasted.trim();
-  if (value === "" || isId(value)) return null;
+  if (value === "" || isId(value) || isIdOfV2(value)) return null;
   if (/^[0-9a-f]{20,}$/i.test(value)) return { kind: "notId", values: [value.length] };
   if (/^(?:[a-z]:)?[\\/]|^~[\\/]|^file:/i.test(value)) return { kind: "notPath", values: [] };
   const scheme = /^([a-z][a-z0-9+.-]{1,31}):(?=\S)/i.exec(value)?.[1]?.toLowerCase();
@@ -151,16 +157,20 @@ export function itemParams(stream: Stream, infohash: string): Record<string, str
   };
 }
 
-/** The infohash that `named` says, 40 hexadecimal characters; null where it says none so. */
+/**
+ * The infohash that `named` says, 40 hexadecimal characters; of a torrent of version 2 alone the first 40 of 64. Null where
+ * it says none.
+ */
 export function infohashOf(named: NonNullable<ReturnType<typeof nameOf>>): string | null {
   if ("channel" in named) return null;
   if ("query" in named) return isId(named.query) ? named.query.toLowerCase() : null;
   const magnet = named.stream["magnet"] ?? "";
-  for (const [field, topic] of new URLSearchParams(magnet.slice(magnet.indexOf("?") + 1))) {
-    const hash = /^xt(?:\.\d+)?$/i.test(field) ? /^urn:btih:(\w+)$/i.exec(topic.trim())?.[1] : undefined;
-    if (hash !== undefined) return isId(hash) ? hash.toLowerCase() : hexOfBase32(hash);
-  }
-  return null;
+  const fields = [...new URLSearchParams(magnet.slice(magnet.indexOf("?") + 1))];
+  const topics = fields.filter(([field]) => /^xt(?:\.\d+)?$/i.test(field)).map(([, topic]) => topic.trim());
+  const find = (form: RegExp) => topics.map((topic) => form.exec(topic)?.[1]).find((hash) => hash !== undefined);
+  const hash = find(/^urn:btih:(\w+)$/i);
+  if (hash === undefined) return find(/^urn:btmh:1220([0-9a-f]{40})[0-9a-f]{24}$/i)?.toLowerCase() ?? null;
+  return isId(hash) ? hash.toLowerCase() : hexOfBase32(hash);
 }
 
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";

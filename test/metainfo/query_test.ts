@@ -14,6 +14,7 @@ test("readContentQuery() recognises ids, magnets, URIs of any scheme, playback U
     [ID, content],
     [` ${ID.toUpperCase()}\n`, content],
     [MAGNET, { kind: "magnet", magnet: MAGNET }],
+    ["AB".repeat(32), { kind: "magnet", magnet: `magnet:?xt=urn:btmh:1220${"ab".repeat(32)}` }],
     [`any-scheme://${ID}`, content],
     [`any.scheme+2://${ID}/`, content],
     [`own:?content_id=${ID}&x=1`, content],

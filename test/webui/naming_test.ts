@@ -23,6 +23,7 @@ for (
     [` ${MAGNET} `, { stream: { magnet: MAGNET } }],
     ["MAGNET:?xt=urn:btih:x", { stream: { magnet: "MAGNET:?xt=urn:btih:x" } }],
     ["a".repeat(40), { query: "a".repeat(40) }],
+    ["A".repeat(64), { stream: { magnet: `magnet:?xt=urn:btmh:1220${"a".repeat(64)}` } }],
     ["https://example.org/a.torrent", { query: "https://example.org/a.torrent" }],
   ] as const
 ) {
@@ -36,6 +37,9 @@ test("infohashOf() reads the infohash of a magnet or an id, and nothing else", (
   assertEquals(infohashOf({ stream: { magnet: `magnet:?dn=a&xt=urn:btih:${"A".repeat(40)}` } }), "a".repeat(40));
   assertEquals(infohashOf({ stream: { magnet: "magnet:?xt=urn:btmh:1220" } }), null);
   assertEquals(infohashOf({ stream: { magnet: "magnet:?xt=urn:btih:0123" } }), null);
+  const v2 = `magnet:?xt=urn:btmh:1220${"Ab".repeat(32)}`;
+  assertEquals(infohashOf({ stream: { magnet: v2 } }), "ab".repeat(20));
+  assertEquals(infohashOf({ stream: { magnet: `${v2}&xt=urn:btih:${"c".repeat(40)}` } }), "c".repeat(40));
   assertEquals(infohashOf({ query: "B".repeat(40) }), "b".repeat(40));
   assertEquals(infohashOf({ query: "https://example.org/a.torrent" }), null);
 });

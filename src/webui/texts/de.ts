@@ -72,7 +72,8 @@ export const DE: Texts = {
   cannotHear: "Kein Ton: Dieser Browser kann {0} nicht decodieren. In AAC umwandeln oder den Film in VLC öffnen.",
   failed: "Das hat nicht geklappt: {0}",
   search: "Suchen",
-  notId: "Das sieht nach einer ID aus, hat aber {0} Zeichen: Infohash und Content-ID haben 40.",
+  notId:
+    "Das sieht nach einer ID aus, hat aber {0} Zeichen: Infohash und Content-ID haben 40, in BitTorrent v2 auch 64.",
   notPath: "Das ist ein Pfad auf einem Gerät. Die Engine öffnet keine Pfade: Zieh die .torrent-Datei auf diese Seite.",
   notScheme:
     "Adressen, die mit {0} beginnen, werden nicht geöffnet. Füge einen Magnet-Link ein oder eine Adresse, die mit http beginnt.",

@@ -68,7 +68,7 @@ export const EN = {
   cannotHear: "There is no sound: this browser cannot decode {0}. Convert it to AAC, or open the film in VLC.",
   failed: "That failed: {0}",
   search: "Search",
-  notId: "This looks like an id, but has {0} characters: an infohash or content id has 40.",
+  notId: "This looks like an id, but has {0} characters: an infohash or content id has 40, or 64 in BitTorrent v2.",
   notPath: "This is a path on a device. The engine opens no paths: drop the .torrent file on this page.",
   notScheme:
     "The engine does not open addresses that begin with {0} – paste a magnet link, or an address that begins with http.",

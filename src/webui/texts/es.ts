@@ -72,7 +72,8 @@ export const ES: Texts = {
   cannotHear: "No hay sonido: este navegador no puede decodificar {0}. Conviértelo a AAC o abre la película en VLC.",
   failed: "No ha funcionado: {0}",
   search: "Buscar",
-  notId: "Esto parece un identificador, pero tiene {0} caracteres: un infohash o identificador de contenido tiene 40.",
+  notId:
+    "Esto parece un identificador, pero tiene {0} caracteres: un infohash o identificador de contenido tiene 40, o 64 en BitTorrent v2.",
   notPath: "Esto es una ruta de un dispositivo. El motor no abre rutas: suelte el archivo .torrent en esta página.",
   notScheme:
     "El motor no abre direcciones que empiezan por {0}; pegue un enlace magnet o una dirección que empiece por http.",

@@ -72,7 +72,8 @@ export const FR: Texts = {
   cannotHear: "Pas de son : ce navigateur ne peut pas décoder {0}. Convertissez-le en AAC ou ouvrez le film dans VLC.",
   failed: "Échec : {0}",
   search: "Rechercher",
-  notId: "Cela ressemble à un identifiant, mais compte {0} caractères : un infohash ou un id de contenu en a 40.",
+  notId:
+    "Cela ressemble à un identifiant, mais compte {0} caractères : un infohash ou un id de contenu en a 40, ou 64 dans BitTorrent v2.",
   notPath:
     "C’est un chemin sur un appareil. Le moteur n’ouvre pas de chemins : déposez le fichier .torrent sur cette page.",
   notScheme:

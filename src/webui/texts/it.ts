@@ -72,7 +72,7 @@ export const IT: Texts = {
   cannotHear: "Nessun audio: questo browser non può decodificare {0}. Convertilo in AAC o apri il film in VLC.",
   failed: "Non riuscito: {0}",
   search: "Cerca",
-  notId: "Sembra un id, ma ha {0} caratteri: un infohash o un id di contenuto ne ha 40.",
+  notId: "Sembra un id, ma ha {0} caratteri: un infohash o un id di contenuto ne ha 40, o 64 in BitTorrent v2.",
   notPath:
     "Questo è un percorso su un dispositivo. Il motore non apre percorsi: trascina il file .torrent su questa pagina.",
   notScheme:

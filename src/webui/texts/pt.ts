@@ -72,7 +72,7 @@ export const PT: Texts = {
   cannotHear: "Sem som: este navegador não consegue decodificar {0}. Converta para AAC ou abra o filme no VLC.",
   failed: "Não deu certo: {0}",
   search: "Pesquisar",
-  notId: "Isto parece um id, mas tem {0} caracteres: um infohash ou id de conteúdo tem 40.",
+  notId: "Isto parece um id, mas tem {0} caracteres: um infohash ou id de conteúdo tem 40, ou 64 no BitTorrent v2.",
   notPath: "Isto é um caminho num dispositivo. O motor não abre caminhos: solte o arquivo .torrent nesta página.",
   notScheme: "O motor não abre endereços que começam com {0}. Cole um link magnet ou um endereço que comece com http.",
   noScheme: "“{0}” parece um endereço: ponha http:// ou https:// antes.",

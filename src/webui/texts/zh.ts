@@ -70,7 +70,7 @@ export const ZH: Texts = {
   cannotHear: "没有声音：此浏览器无法解码 {0}。请转换为 AAC，或在 VLC 中打开影片。",
   failed: "操作失败：{0}",
   search: "搜索",
-  notId: "这看起来像一个 ID,但有 {0} 个字符:infohash 或内容 ID 有 40 个字符。",
+  notId: "这看起来像一个 ID,但有 {0} 个字符:infohash 或内容 ID 有 40 个字符,BitTorrent v2 的有 64 个。",
   notPath: "这是设备上的路径。引擎不打开路径:请把 .torrent 文件拖到本页面。",
   notScheme: "引擎不打开以 {0} 开头的地址。请粘贴磁力链接,或以 http 开头的地址。",
   noScheme: "“{0}”看起来像网址:请在前面加上 http:// 或 https://。",
