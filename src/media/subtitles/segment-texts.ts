@@ -1,6 +1,8 @@
 /** The texts inside a film, segment by segment: they stand among the pictures of the same time. */
 import type { ByteSource } from "../../bytes/source.ts";
+import { isTurnDue, turnWhenDue } from "../../bytes/turn.ts";
 import { MillraceError } from "../../errors.ts";
+import { ConsiderateSource } from "../index/work.ts";
 import { sampleAt } from "../mux/ts/slots.ts";
 import { readExtents } from "../source/extents.ts";
 import type { Layout } from "../tabled-layout.ts";
@@ -70,11 +72,14 @@ export function segmentTexts(index: MediaIndex, layout: Layout, offset90k: numbe
     const [first, end] = runsOf(n);
     const cues: Cue[] = [];
     const room = new Room();
+    const reading = new ConsiderateSource(source);
     for (let run = first; run < end; run++) {
-      for await (const batch of timeline.readRun(run, new Set([i]), source, signal)) {
+      for await (const batch of timeline.readRun(run, new Set([i]), reading, signal)) {
         for (const { data, pts90k, shown90k } of batch) {
           const shownMs = shown90k === undefined ? null : shown90k / 90;
           if (room.isFull) return cues;
+          // A segment may have some megabytes of small texts.
+          if (isTurnDue()) await turnWhenDue(signal);
           room.add(cues, cuesOf(codecId, data, (pts90k + offset90k) / 90, shownMs));
         }
       }
@@ -135,8 +140,9 @@ function tabledTexts(
         const room = new Room();
         let at = 0;
         const { codecId } = tracks[texts[number]!.track]!;
-        for await (const batch of readExtents(source, places, signal)) {
+        for await (const batch of readExtents(new ConsiderateSource(source), places, signal)) {
           for (const [k, data] of batch.data.entries()) {
+            if (isTurnDue()) await turnWhenDue(signal);
             const i = units[at++]!;
             const text = data.subarray(batch.from[k]!, batch.from[k]! + sizes.at(i));
             const shownMs = i + 1 < count ? (timeOf(i + 1) - timeOf(i)) / 90 : null;
