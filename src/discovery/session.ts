@@ -101,13 +101,15 @@ function joined(first: DiscoverySourceStatus, second: DiscoverySourceStatus): Di
   const { kind, name } = first;
   const working = [first, second].filter(({ lastError }) => lastError === null);
   const seeders = [first.seeders, second.seeders].filter((count) => count !== null);
-  const next = [first.nextAnnounceMs, second.nextAnnounceMs].filter((ms) => ms !== null);
   return {
     kind,
     name,
     peers: Math.max(first.peers, second.peers),
     seeders: seeders.length === 0 ? null : Math.max(...seeders),
     lastError: working.length > 0 ? null : first.lastError,
-    nextAnnounceMs: next.length === 0 ? null : Math.min(...next),
+    // As long as one of them is under way, the source is being asked.
+    nextAnnounceMs: first.nextAnnounceMs === null || second.nextAnnounceMs === null
+      ? null
+      : Math.min(first.nextAnnounceMs, second.nextAnnounceMs),
   };
 }

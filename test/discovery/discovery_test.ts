@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { encodeBencode } from "../../src/bytes/bencode.ts";
 import { createDiscovery, type DiscoveryOptions } from "../../src/discovery/discovery.ts";
-import type { DiscoveryRequest } from "../../src/discovery/types.ts";
+import type { DiscoveryRequest, DiscoverySourceStatus } from "../../src/discovery/types.ts";
 import { MillraceError } from "../../src/errors.ts";
 import type { UdpPort } from "../../src/ports.ts";
 import { compact, startHttpTracker } from "./support/http-tracker.ts";
@@ -246,4 +246,32 @@ test("Discovery.start() announces a private torrent by one name, even when priva
   assertEquals(tracker.seen[5]!.query.get("event"), "completed");
   await discovery.close();
   await tracker.close();
+});
+
+test("Discovery.start() is found in the DHT and the local network by those who know the second name alone", async () => {
+  const [first, second] = [1, 2].map(() => crypto.getRandomValues(new Uint8Array(20)));
+  const entry = await createDiscovery(testPorts(), options({ dht: dht() }));
+  const lsd = { enabled: true, interfaces: ["127.0.0.1"] };
+  for (const parts of [{ lsd }, { dht: dht([`127.0.0.1:${entry.dhtPort}`]) }]) {
+    const [a, b] = await Promise.all([7002, 7003].map((port) => {
+      return createDiscovery(testPorts(), options({ peerPort: () => port, ...parts }));
+    }));
+    const found: string[] = [];
+    // Announces in the local network are heard by those who are there, items of the DHT stay.
+    if ("lsd" in parts) b!.start(request(found, { infohash: second! }));
+    const session = a!.start(request([], { infohash: first! }));
+    session.addName(second!);
+    const [line, ...others] = session.status();
+    assertEquals([line!.kind, others], ["lsd" in parts ? "lsd" : "dht", []]);
+    if ("dht" in parts) {
+      await until(() => {
+        const [{ nextAnnounceMs, lastError }] = session.status() as [DiscoverySourceStatus];
+        return nextAnnounceMs !== null && lastError === null;
+      }, "both names are announced");
+      b!.start(request(found, { infohash: second! }));
+    }
+    await until(() => found.some((peer) => peer.endsWith(":7002")), "the second name is found");
+    await Promise.all([a!.close(), b!.close()]);
+  }
+  await entry.close();
 });
