@@ -9,7 +9,8 @@ import { freePort } from "../../support/tracker.ts";
 import { until } from "../../support/until.ts";
 import type { Content } from "./content.ts";
 
-const LOOPBACK = "127.0.0.1";
+/** Where all clients listen. */
+export const LOOPBACK = "127.0.0.1";
 const PEER_PY = fileURLToPath(new URL("./libtorrent_peer.py", import.meta.url));
 /** The binding of Debian's package belongs to this interpreter. */
 const PYTHON = "/usr/bin/python3";
@@ -50,7 +51,7 @@ export interface ClientOptions {
 }
 
 /** How long any client may take to get ready or to fetch everything. */
-const CLIENT_TIMEOUT_MS = 60_000;
+export const CLIENT_TIMEOUT_MS = 60_000;
 
 /** Starts one of the clients. */
 export type StartClient = (content: Content, options: ClientOptions) => Promise<Client>;
@@ -232,16 +233,19 @@ export const aria2: StartClient = async (content, options) => {
   });
 };
 
-interface Home {
+/** A directory of a client. */
+export interface Home {
   readonly path: string;
   remove(): Promise<void>;
 }
 
-async function homeOf(content: Content, options: ClientOptions): Promise<Home> {
+/** Where a client has the content, or puts it. */
+export async function homeOf(content: Content, options: ClientOptions): Promise<Home> {
   return options.mode === "seed" ? { path: content.directory, remove: async () => {} } : await temporaryDirectory();
 }
 
-async function started(
+/** A client whose `ready` has resolved; what cannot start leaves nothing behind. */
+export async function started(
   program: Program,
   home: Home,
   ready: () => Promise<Pick<Client, "peer" | "done">>,
