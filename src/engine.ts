@@ -69,10 +69,12 @@ async function assemble(ground: Ground): Promise<Engine> {
   const recordings = await openRecordings(ground, sessions, library.channels);
   const { players, pages, cast, ...playing } = await createPlayers(ports, options, stateDir, policy);
   const announcements = new Announcements({
+  const isFound = options.playerDiscovery ?? true;
     ports,
     token,
     policy,
-    mediaServer: (options.playerDiscovery ?? true) && (options.fronts ?? []).includes("dlna"),
+    mediaServer: isFound && (options.fronts ?? []).includes("dlna"),
+    tuner: isFound && (options.fronts ?? []).includes("hdhomerun"),
   });
   const sent = new SentBroadcasts({ files: ports.files, sha256: ports.sha256, log, clock, swarms: broadcasts });
   const loopDelay = new LoopDelay(clock);

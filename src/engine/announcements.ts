@@ -1,6 +1,8 @@
-/** Announces the engine in the local networks, so that televisions find it. */
+/** Announces the engine in the local networks, so that televisions and programs find it. */
 import type { AccessToken } from "../account/access-token.ts";
 import type { AccessPolicy } from "../http/address.ts";
+import { deviceId } from "../http/fronts/hdhomerun/device.ts";
+import { TunerDiscovery } from "../http/fronts/hdhomerun/discovery.ts";
 import { DESCRIPTION_PATH, DEVICE_TYPE, mediaServerUdn, SERVICES } from "../http/media-server/services.ts";
 import { SsdpAnnouncer } from "../upnp/announcer.ts";
 import type { Logger, Ports, SocketAddress } from "../ports.ts";
@@ -13,12 +15,14 @@ export interface AnnouncementParts {
   readonly policy: Pick<AccessPolicy, "allows">;
   /** Whether the DLNA media server is there, and may be found. */
   readonly mediaServer: boolean;
+  /** The same of the tuner. */
+  readonly tuner: boolean;
 }
 
 /** Announces until it is closed. */
 export class Announcements {
   readonly #parts: AnnouncementParts;
-  #mediaServer: Promise<SsdpAnnouncer | null> | null = null;
+  readonly #made: Promise<{ close(): Promise<void> } | null>[] = [];
   #isClosed = false;
 
   constructor(parts: AnnouncementParts) {
@@ -27,27 +31,40 @@ export class Announcements {
 
   /** HTTP clients reach the engine at `address`. Nothing is announced of one that listens on loopback alone. */
   servedAt({ host, port }: SocketAddress): void {
-    const { mediaServer, ports, policy, token } = this.#parts;
+    const { mediaServer, tuner, ports, policy, token } = this.#parts;
     const isWildcard = host === "0.0.0.0" || host === "::";
     const isOwn = !isWildcard && ports.network.interfaces().some((own) => own.host === host && !own.loopback);
-    if (!mediaServer || this.#mediaServer !== null || (!isWildcard && !isOwn)) return;
-    this.#mediaServer = (async () => {
-      await token.refresh();
-      const udn = await mediaServerUdn(token.value);
-      if (this.#isClosed) return null;
-      const types = [DEVICE_TYPE, ...SERVICES.map(({ type }) => type)];
-      const isOffered = () => policy.allows("intranet");
-      const where = { port, path: DESCRIPTION_PATH, host: isWildcard ? null : host };
-      return new SsdpAnnouncer(ports, { udn, types, ...where, isOffered });
+    if (this.#made.length > 0 || (!isWildcard && !isOwn)) return;
+    const isOffered = () => policy.allows("intranet");
+    const served = { port, host: isWildcard ? null : host };
+    if (mediaServer) {
+      this.#make("televisions", async () => {
+        const udn = await mediaServerUdn(token.value);
+        const types = [DEVICE_TYPE, ...SERVICES.map(({ type }) => type)];
+        return () => new SsdpAnnouncer(ports, { udn, types, ...served, path: DESCRIPTION_PATH, isOffered });
+      });
+    }
+    if (tuner) {
+      this.#make("programs", async () => {
+        const id = await deviceId(token);
+        return () => new TunerDiscovery({ ...ports, id, served, isOffered });
+      });
+    }
+  }
+
+  #make(whom: string, prepare: () => Promise<() => { close(): Promise<void> }>): void {
+    const making = (async () => {
+      await this.#parts.token.refresh();
+      const make = await prepare();
+      return this.#isClosed ? null : make();
     })();
-    this.#mediaServer.catch((error) =>
-      ports.log.log("warn", "televisions can't be notified of this engine", { error })
-    );
+    making.catch((error) => this.#parts.ports.log.log("warn", `${whom} can't be notified of this engine`, { error }));
+    this.#made.push(making);
   }
 
   /** Says goodbye. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await (await this.#mediaServer?.catch(() => null))?.close();
+    await Promise.all(this.#made.map(async (made) => await (await made.catch(() => null))?.close()));
   }
 }

@@ -1,6 +1,6 @@
 /** The fronts that are devices of the local network. Their clients find them at paths of their own. */
-import { addHdHomeRunRoutes } from "../hdhomerun.ts";
-import { HDHOMERUN_PATHS } from "../hdhomerun-paths.ts";
+import { addHdHomeRunRoutes } from "./hdhomerun/routes.ts";
+import { HDHOMERUN_PATHS } from "./hdhomerun/paths.ts";
 import { addMediaServerRoutes } from "../media-server/routes.ts";
 import type { Front } from "./front.ts";
 

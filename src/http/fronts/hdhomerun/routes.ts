@@ -4,20 +4,19 @@
  * Development Guide").
  */
 import type { Hono } from "hono";
-import { MillraceError } from "../errors.ts";
-import { startOne } from "../playback/failover.ts";
-import { tsBody } from "../playback/output.ts";
-import { escapeXml } from "../bytes/xml.ts";
-import type { LineupEntry } from "../playlist/channel.ts";
-import { channelResponse, playbackOf } from "./channel.ts";
-import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
-import { playbackFailure } from "./errors.ts";
-import { OUTPUT_TYPES } from "./stream-routes.ts";
+import { MillraceError } from "../../../errors.ts";
+import { startOne } from "../../../playback/failover.ts";
+import { tsBody } from "../../../playback/output.ts";
+import { escapeXml } from "../../../bytes/xml.ts";
+import type { LineupEntry } from "../../../playlist/channel.ts";
+import { channelResponse, playbackOf } from "../../channel.ts";
+import type { HttpContext, HttpEnv, HttpParts } from "../../context.ts";
+import { playbackFailure } from "../../errors.ts";
+import { OUTPUT_TYPES } from "../../stream-routes.ts";
+import { deviceId, TUNERS } from "./device.ts";
 
 /** A model whose streams servers take without conversion. */
 const MODEL = "HDTC-2US";
-/** Number of streams at once that the tuner reports: servers refuse to start more than there are tuners. */
-const TUNERS = 8;
 
 /** Adds the routes. */
 export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
@@ -29,7 +28,7 @@ export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       ModelNumber: MODEL,
       FirmwareName: "hdhomeruntc_atsc",
       FirmwareVersion: "20240101",
-      DeviceID: await deviceId(parts),
+      DeviceID: await deviceId(parts.api.token),
       DeviceAuth: "",
       TunerCount: TUNERS,
       BaseURL: base,
@@ -61,10 +60,13 @@ export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       "content-length": String(bytes.length),
     });
   });
-  app.get("/device.xml", async (c) =>
-    c.body(deviceDescription(c.get("caller").ownUrl, await deviceId(parts)), 200, {
-      "content-type": "application/xml; charset=utf-8",
-    }));
+  app.get(
+    "/device.xml",
+    async (c) =>
+      c.body(deviceDescription(c.get("caller").ownUrl, await deviceId(parts.api.token)), 200, {
+        "content-type": "application/xml; charset=utf-8",
+      }),
+  );
   app.get("/auto/:channel", async (c) => {
     try {
       return await tune(c, parts);
@@ -95,23 +97,6 @@ async function tune(c: HttpContext, parts: HttpParts): Promise<Response> {
   } finally {
     leave();
   }
-}
-
-/**
- * Eight hexadecimal digits by which servers recognise the tuner: the same for the same access token, and nothing can be
- * learnt about the token from them. Servers check the last digit, the check digit.
- */
-async function deviceId({ api: { token } }: HttpParts): Promise<string> {
-  await token.refresh();
-  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`hdhomerun ${token.value}`));
-  const digits = [...new Uint8Array(hash).subarray(0, 7)].map((byte) => byte & 15);
-  return [...digits, checkDigit(digits)].map((digit) => digit.toString(16).toUpperCase()).join("");
-}
-
-/** What makes all eight digits together 0 (libhdhomerun, `hdhomerun_discover_validate_device_id`). */
-function checkDigit(digits: readonly number[]): number {
-  const table = [0xa, 0x5, 0xf, 0x6, 0x7, 0xc, 0x1, 0xb, 0x9, 0x2, 0x8, 0xd, 0x4, 0x3, 0xe, 0x0];
-  return digits.reduce((sum, digit, place) => sum ^ (place % 2 === 0 ? table[digit]! : digit), 0);
 }
 
 function deviceDescription(base: string, id: string): string {
