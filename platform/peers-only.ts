@@ -54,6 +54,7 @@ export function peersOnly(config: Config, stateDir: string): EngineOptions {
     stateDir,
     // They are for HTTP clients.
     fronts: [],
+    strmDir: null,
     cacheDir: null,
     cache: "ram",
     databaseUrl: null,

@@ -7,6 +7,7 @@ import { describeError, hasCode, MillraceError } from "../src/errors.ts";
 import type { HttpServer, Ports, RequestInfo, SocketAddress } from "../src/ports.ts";
 import { chooseDirectories, type Directories, removeLeftovers, requirePrivate } from "./directories.ts";
 import { lockDirectory } from "./directory-lock.ts";
+import { absolute } from "./peers-only.ts";
 import { copyLibrary } from "./shared/native-library.ts";
 import { formatAddress } from "./shared/os-error.ts";
 import { warmUp } from "./warm-up/warm-up.ts";
@@ -103,11 +104,12 @@ async function lockDirectories({ cache }: Config, { stateDir, cacheDir }: Direct
 
 /** The configuration as options of the engine. */
 function engineOptions(config: Config, directories: Directories): EngineOptions {
-  const { dhtBootstrap, fronts, ...rest } = config;
+  const { dhtBootstrap, fronts, strmDir, ...rest } = config;
   const names = [...new Set(fronts.map(({ name }) => name))];
   return {
     ...rest,
     fronts: names,
+    strmDir: strmDir === null ? null : absolute(strmDir),
     ...directories,
     deviceName: os.hostname(),
     ...(dhtBootstrap.length > 0 && { dhtBootstrap }),

@@ -133,6 +133,19 @@ const OPTIONS = {
     [],
     "Front that web pages of every origin may use; repeatable",
   ),
+  strmDir: option(
+    "strm-dir",
+    value.optional(value.text("DIR")),
+    null,
+    "Folder that is kept filled with .strm files of the library's films and series, for media centres",
+  ),
+  strmUrl: option(
+    "strm-url",
+    value.optional(value.url("http", "https")),
+    null,
+    "What the addresses in these files begin with",
+    { shownDefault: "this machine's own address" },
+  ),
   playerPrograms: option(
     "player",
     value.list(value.text("PROGRAM")),

@@ -14,6 +14,7 @@ import { openRecordings } from "./engine/recordings.ts";
 import { createPlayers } from "./engine/players.ts";
 import { SentBroadcasts } from "./engine/sent-broadcasts.ts";
 import { isConnected } from "./engine/state.ts";
+import { openStrm } from "./engine/strm.ts";
 import { createCache } from "./engine/storage.ts";
 import { openSwarms } from "./engine/swarms.ts";
 import { Admission } from "./http/admission.ts";
@@ -68,8 +69,8 @@ async function assemble(ground: Ground): Promise<Engine> {
   const library = openLibrary(ground, store, finding, swarms);
   const recordings = await openRecordings(ground, sessions, library.channels);
   const { players, pages, cast, ...playing } = await createPlayers(ports, options, stateDir, policy);
-  const announcements = new Announcements({
   const isFound = options.playerDiscovery ?? true;
+  const announcements = new Announcements({
     ports,
     token,
     policy,
@@ -101,6 +102,7 @@ async function assemble(ground: Ground): Promise<Engine> {
   const allowPrivateFetch = options.allowPrivateFetch ?? false;
   const frontStates = new FrontStates({ files: ports.files, stateDir, clock, log });
   closing.push(() => frontStates.close());
+  const strm = openStrm(ground, { ...library, content }, frontStates, token);
   const httpParts: HttpParts = {
     sessions,
     cacheFigures,
@@ -174,6 +176,7 @@ async function assemble(ground: Ground): Promise<Engine> {
     servedAt(address) {
       playing.servedAt(address);
       announcements.servedAt(address);
+      strm?.servedAt(address);
     },
     swarms: manager,
     broadcasts,

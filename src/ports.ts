@@ -146,11 +146,13 @@ export interface FilePort {
   info(path: string): Promise<FileInfo>;
   /** Names in the directory, unsorted. */
   list(path: string): Promise<string[]>;
-  /** Creates the directory and its parents, for this user alone (0o700); succeeds if it exists. */
-  makeDirectory(path: string): Promise<void>;
+  /** Creates the directory and its parents, `permissions` as in `open`, default 0o700; succeeds if it exists. */
+  makeDirectory(path: string, options?: { permissions?: number }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   /** Removes a file or a whole directory; succeeds if it is already gone. */
   remove(path: string): Promise<void>;
+  /** Removes a directory unless something is in it. Resolves with whether it did. */
+  removeEmptyDirectory(path: string): Promise<boolean>;
 }
 
 /** A running child process. */

@@ -144,15 +144,17 @@ export const files: FilePort = {
 
   list: (path) => run<string[]>("list", path, (done) => fs.readdir(path, done)),
 
-  async makeDirectory(path) {
+  async makeDirectory(path, { permissions = OWNER_DIRECTORY } = {}) {
     await run(
       "create",
       path,
-      (done: Callback<unknown>) => fs.mkdir(path, { recursive: true, mode: OWNER_DIRECTORY }, done),
+      (done: Callback<unknown>) => fs.mkdir(path, { recursive: true, mode: permissions }, done),
     );
   },
 
   rename: (from, to) => run<void>("rename", from, (done) => fs.rename(from, to, done)),
 
   remove: (path) => run<void>("remove", path, (done) => fs.rm(path, { recursive: true, force: true }, done)),
+
+  removeEmptyDirectory: (path) => run<boolean>("remove", path, (done) => fs.rmdir(path, (error) => done(null, !error))),
 };

@@ -84,6 +84,10 @@ export interface EngineOptions {
   readonly fronts?: readonly FrontName[];
   /** Those of them that pages of every origin may use: whoever makes the user visit a page can use them, too. Default: none. */
   readonly frontPages?: readonly FrontName[];
+  /** Folder that is kept filled with `.strm` files of the library, once `servedAt` was called. Default null: none. */
+  readonly strmDir?: string | null;
+  /** Base of the addresses in them. Default null: `publicUrl`, else the address of `servedAt`. */
+  readonly strmUrl?: string | null;
   /** Programs that `open_in_player` may start: commands or paths of mpv, VLC and ffplay. Default: all that are found. */
   readonly playerPrograms?: readonly string[];
   /** Kodis that `open_in_player` may use: `[user:password@]host[:port]` of their web servers. Default: none. */

@@ -80,6 +80,13 @@ export class MemoryFiles implements FilePort {
     }
   }
 
+  removeEmptyDirectory(path: string): Promise<boolean> {
+    if ([...this.nodes.keys(), ...this.directories].some((name) => name.startsWith(`${path}/`))) {
+      return Promise.resolve(false);
+    }
+    return Promise.resolve(this.directories.delete(path));
+  }
+
   /** Changes a file as another program would. */
   change(path: string, edit: (bytes: Uint8Array) => Uint8Array): void {
     const node = this.#node(path);
