@@ -15,7 +15,7 @@ import type { RequestCaller } from "./request-caller.ts";
 import type { SentSessions } from "./sent-sessions.ts";
 
 /** An interface of another server or device that the engine can show: see the page on fronts. */
-export type FrontName = "hdhomerun" | "dlna" | "torrserver" | "webdav" | "xtream" | "stremio";
+export type FrontName = "hdhomerun" | "dlna" | "torrserver" | "webdav" | "xtream" | "stremio" | "stremio-server";
 
 /** Parts of the engine that routes use. */
 export interface HttpParts {

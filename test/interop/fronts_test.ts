@@ -1,5 +1,5 @@
 /** Fronts of the real program, at ports of their own: ffmpeg plays what clients are given. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { assertEquals, assertMatch } from "@std/assert";
@@ -33,9 +33,10 @@ async function withFronts(
   names: readonly string[],
   body: (served: Served) => Promise<void>,
   prepare: (directory: string) => Promise<void> = () => Promise.resolve(),
+  flags: (directory: string) => readonly string[] = () => [],
 ): Promise<void> {
   await withDirectory(async (directory) => {
-    const fronts = names.flatMap((name) => ["--front", `${name}=0`]);
+    const fronts = [...names.flatMap((name) => ["--front", `${name}=0`]), ...flags(directory)];
     await prepare(directory);
     const program: Running = start(["serve", ...quietFlags(directory), ...fronts, "--log-format", "json"]);
     try {
@@ -147,6 +148,36 @@ test("a client library of Xtream codes signs in to --front xtream and reads the 
     assertEquals((await ended).code, 0);
   });
 });
+
+test("ffprobe reads the files that --strm-dir names, and ffmpeg plays what --front stremio-server says", () =>
+  withFronts(
+    ["stremio-server"],
+    async ({ urls: { "stremio-server": url }, directory, call }) => {
+      const item = { category: "Films", magnet: season.magnet, is_live: "0" };
+      await call("playlist_add_item", { ...item, title: "Film: one", file_index: "0" });
+      const file = path.join(directory, "media", "Films", "Film_ one.strm");
+      await until("the file is there", () => existsSync(file));
+      const address = readFileSync(file, "utf8").trim();
+      const probed = await run("ffprobe", [
+        "-v",
+        "error",
+        "-show_entries",
+        "stream=codec_name",
+        "-of",
+        "csv=p=0",
+        address,
+      ]);
+      assertEquals([...new Set(probed.text.trim().split(/\s+/))], ["h264", "aac"], probed.stderr);
+
+      const { infohashHex } = season.metainfo;
+      const mediaURL = `${url}/${infohashHex}/1`;
+      assertEquals(await complaints(mediaURL), "");
+      const query = new URLSearchParams({ mediaURL, audioCodecs: "aac" });
+      assertEquals(await complaints(`${url}/hlsv2/any/master.m3u8?${query}`), "");
+    },
+    undefined,
+    (directory) => ["--strm-dir", path.join(directory, "media")],
+  ));
 
 test("Stremio's linter finds nothing wrong with the manifest of --front stremio", () =>
   withFronts(["stremio"], async ({ urls: { stremio: url }, call }) => {

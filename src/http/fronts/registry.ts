@@ -2,9 +2,10 @@
 import type { Front } from "./front.ts";
 import { DLNA, HDHOMERUN } from "./devices.ts";
 import { STREMIO } from "./stremio/front.ts";
+import { STREMIO_SERVER } from "./stremio-server/front.ts";
 import { TORRSERVER } from "./torrserver/front.ts";
 import { WEBDAV } from "./webdav/front.ts";
 import { XTREAM } from "./xtream/front.ts";
 
 /** In the order in which they are served. */
-export const FRONTS: readonly Front[] = [HDHOMERUN, DLNA, TORRSERVER, WEBDAV, XTREAM, STREMIO];
+export const FRONTS: readonly Front[] = [HDHOMERUN, DLNA, TORRSERVER, WEBDAV, XTREAM, STREMIO, STREMIO_SERVER];

@@ -38,12 +38,17 @@ export function addRoute(
   });
 }
 
-/** The JSON of a body, under whatever content type. Throws `invalid_argument` where it is of another form. */
-export async function jsonBody<T>(c: HttpContext, parts: HttpParts, schema: z.ZodType<T>): Promise<T> {
+/** The JSON of a body, under whatever content type. Throws `invalid_argument` where it is of another form, and `too_large`. */
+export async function jsonBody<T>(
+  c: HttpContext,
+  parts: HttpParts,
+  schema: z.ZodType<T>,
+  maxBytes: number = MAX_JSON_BYTES,
+): Promise<T> {
   const hold = parts.admission.body(c.get("caller").holder);
   try {
-    const tooLarge = () => new MillraceError("too_large", `the body has more than ${MAX_JSON_BYTES} bytes`);
-    const bytes = await readBody(c.req.raw, parts.clock, MAX_JSON_BYTES, hold, tooLarge);
+    const tooLarge = () => new MillraceError("too_large", `the body has more than ${maxBytes} bytes`);
+    const bytes = await readBody(c.req.raw, parts.clock, maxBytes, hold, tooLarge);
     const read = schema.safeParse(parsed(new TextDecoder().decode(bytes)));
     if (read.success) return read.data;
     throw new MillraceError("invalid_argument", "the body is no JSON of the expected form");
