@@ -8,7 +8,7 @@ import type { CatalogueItem } from "../../../playlist/catalogue.ts";
 import type { HttpContext, HttpParts } from "../../context.ts";
 import { type ItemTorrent, itemTorrent } from "../item-torrent.ts";
 
-/** Items read at once while a folder is listed. */
+/** Entries of a folder that are written at once while it is listed. */
 const PAGE_ITEMS = 250;
 /** Categories listed. */
 const MAX_CATEGORIES = 5000;
@@ -58,9 +58,11 @@ export class LibraryTree {
   async *children(node: Node): AsyncGenerator<readonly Node[]> {
     if (node.kind === "root") {
       yield [{ kind: "list", name: ALL, category: null }];
-      yield (await this.#categories()).map((category) => ({ kind: "list", name: folderName(category), category }));
+      for (const part of pagesOf(await this.#categories())) {
+        yield part.map((category) => ({ kind: "list", name: folderName(category), category }));
+      }
     } else if (node.kind === "folder") {
-      yield inFolder(node.torrent, node.path);
+      yield* pagesOf(inFolder(node.torrent, node.path));
     } else if (node.kind === "list") {
       const { catalogue } = this.#parts.api;
       const wanted = {
@@ -86,6 +88,10 @@ export class LibraryTree {
     }
     return [...names.values()];
   }
+}
+
+function* pagesOf<T>(all: readonly T[]): Generator<readonly T[]> {
+  for (let from = 0; from < all.length; from += PAGE_ITEMS) yield all.slice(from, from + PAGE_ITEMS);
 }
 
 function inFolder(torrent: ItemTorrent, path: string): Node[] {
