@@ -133,19 +133,8 @@ const OPTIONS = {
     [],
     "Front that web pages of every origin may use; repeatable",
   ),
-  strmDir: option(
-    "strm-dir",
-    value.optional(value.text("DIR")),
-    null,
-    "Folder that is kept filled with .strm files of the library's films and series, for media centres",
-  ),
-  strmUrl: option(
-    "strm-url",
-    value.optional(value.url("http", "https")),
-    null,
-    "What the addresses in these files begin with",
-    { shownDefault: "this machine's own address" },
-  ),
+  strmDir: option("strm-dir", value.optional(value.text("DIR")), null, "Folder to fill with .strm files of films"),
+  strmUrl: option("strm-url", value.optional(value.url("http", "https")), null, "What addresses in them begin with"),
   playerPrograms: option(
     "player",
     value.list(value.text("PROGRAM")),

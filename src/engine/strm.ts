@@ -1,5 +1,6 @@
 /** The folder of `.strm` files that an engine keeps. */
 import type { AccessToken } from "../account/access-token.ts";
+import { trimEndOf } from "../bytes/trim.ts";
 import { StrmFolder } from "../http/fronts/strm/folder.ts";
 import type { StrmLibrary } from "../http/fronts/strm/wanted.ts";
 import type { FrontStates } from "../http/fronts/states.ts";
@@ -21,7 +22,7 @@ export function openStrm(
   };
   const folder = new StrmFolder({ directory: strmDir, files, library, states, keys, clock, log });
   closing.push(() => folder.close());
-  return { servedAt: (address) => folder.start((strmUrl ?? publicUrl ?? addressOf(address)).replace(/\/+$/, "")) };
+  return { servedAt: (address) => folder.start(trimEndOf(strmUrl ?? publicUrl ?? addressOf(address), "/")) };
 }
 
 function addressOf({ host, port }: SocketAddress): string {
