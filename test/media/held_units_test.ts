@@ -1,10 +1,13 @@
 /** What readers find in a file, against what comes out of it. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
+import { sniffContainer } from "../../src/bytes/container.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { FaultLedger } from "../../src/media/faults.ts";
+import { openAudio } from "../../src/media/index/audio/open.ts";
 import { openFlac } from "../../src/media/index/audio/flac.ts";
 import { openFrames } from "../../src/media/index/audio/frames.ts";
+import { openByLibrary } from "../../src/media/index/library/open.ts";
 import type { MediaIndex } from "../../src/media/timeline.ts";
 import { presentIndex } from "../../src/media/presentation.ts";
 import { MemorySource } from "../support/memory-source.ts";
@@ -118,6 +121,12 @@ test("openMedia() tells what a fragmented file that was cut off has lost of its 
   }
 });
 
+const openWarnings = async (bytes: Uint8Array) => {
+  const signal = NEVER;
+  const container = sniffContainer(bytes.subarray(0, 4096)) as "wav" | "mp3";
+  return (await openAudio(container, new MemorySource(bytes), { fileName: "test", signal })).warnings;
+};
+
 /** Plays all runs of a streamed index once; returns its gaps, unread units, and those found and handed out. */
 async function walked(index: MediaIndex, bytes: Uint8Array) {
   const { timeline } = index;
@@ -172,4 +181,24 @@ test("openFlac() counts its frames, and tells where some are missing", async () 
   const damaged = file(frames.map((frame, n) => n === 100 ? new Uint8Array(frame.length) : frame));
   const { gaps, held, out } = await walked(await index(damaged), damaged);
   assertEquals([gaps, held === out, held >= 298], [1, true, true]);
+});
+
+test("openMedia() tells sound that is cut off, if the file says how long it should be", async () => {
+  for (const name of ["audio.wav", "audio-vbr.mp3"]) {
+    const file = fixture(name);
+    assertEquals((await openWarnings(file)).some((text) => text.includes("cut off")), false, name);
+    assertEquals(
+      (await openWarnings(file.slice(0, file.length * 0.6))).includes("the file is cut off at its end"),
+      true,
+    );
+  }
+});
+
+test("openByLibrary() tells packets of Ogg that are damaged, and make those after them early", async () => {
+  const file = fixture("audio.opus");
+  const index = async (bytes: Uint8Array) => await openByLibrary(new MemorySource(bytes), "ogg", { signal: NEVER });
+  assertEquals((await walked(await index(file), file)).gaps, 0);
+  const damaged = file.slice().fill(0, file.length >> 1, (file.length >> 1) + 3000);
+  const { gaps, held, out } = await walked(await index(damaged), damaged);
+  assertEquals([gaps, held === out], [1, true]);
 });

@@ -44,6 +44,10 @@ const MOST_FRAME_BYTES = 2881;
 /** Allowance for tags after the last frame (text and a picture): bytes, and a share of the file. */
 const MAX_TAGS_BYTES = 256 * 1024;
 const MAX_TAGS_PART = 0.02;
+/** A file with a smaller part of the bytes that its first frame states is cut off. */
+const LEAST_PART = 0.98;
+/** What \`stat\` says of a file that was not written or downloaded to its end. */
+export const CUT_OFF = "the file is cut off at its end";
 
 /** Options of `openFrames`; `wholeBytes` is for tests. */
 export type FrameOptions = Pick<OpenOptions, "signal" | "segmentTargetMs" | "transcode"> & {
@@ -66,19 +70,21 @@ export async function openFrames(
   const first = sound[0];
   if (first === undefined) throw new MillraceError("bad_media", "the file has no sound after its first frame");
   const track = trackOf(kind, first);
+  const isCutOff = told?.bytes != null && source.sizeBytes - opening.position < told.bytes * LEAST_PART;
+  const cutOff = isCutOff ? [CUT_OFF] : [];
   const base = { container: "other", tracks: [track], sourceBytes: source.sizeBytes, warnings: [] } as const;
   const { sampleRate } = first.frame;
   if (isShort) {
     const { table, samples, gaps } = await tableOf(source, syntax, first, options.signal);
     const timeline: TabledTimeline = { kind: "tabled", tables: [table], gaps };
-    return { ...base, durationMs: samples * 1000 / sampleRate, timeline };
+    return { ...base, durationMs: samples * 1000 / sampleRate, timeline, warnings: cutOff };
   }
   const facts = { syntax, first, sourceBytes: source.sizeBytes, segmentTargetMs: options.segmentTargetMs };
   const answer = (samples: number, timeline: StreamedTimeline, warnings: readonly string[] = []): MediaIndex => ({
     ...base,
     durationMs: samples * 1000 / sampleRate,
     timeline,
-    warnings,
+    warnings: [...cutOff, ...warnings],
   });
   const constant = await countConstant(source, kind, sound, told, options.signal);
   if (constant !== null) {

@@ -8,13 +8,16 @@ import { openForeign } from "../../foreign/open.ts";
 import type { MediaIndex, OpenOptions } from "../../timeline.ts";
 import { openByLibrary, unknownSound } from "../library/open.ts";
 import { openFlac } from "./flac.ts";
-import { openFrames } from "./frames.ts";
+import { CUT_OFF, openFrames } from "./frames.ts";
 import { openWavBlocks } from "./wav-blocks.ts";
 import { wavCoding } from "./wav-format.ts";
 
 /** Containers that hold only sound. */
 export type AudioContainer = Exclude<Container, "mp4" | "matroska" | "mpegts">;
 
+/** Bytes before those that the size of a WAV file counts, and the least size that means an unknown one. */
+const RIFF_HEADER_BYTES = 8;
+const UNKNOWN_RIFF_BYTES = 0x7fff0000;
 /** Most ID3v2 tags before the sound: some programs add one without looking for another. */
 const MAX_TAGS = 16;
 
@@ -39,8 +42,9 @@ export async function openAudio(
       try {
         if (container === "wav") {
           const blocks = await openWavBlocks(source, options);
-          if (blocks !== null) return blocks;
-          await requirePcm(source, options.signal);
+          if (blocks === null) await requirePcm(source, options.signal);
+          const index = blocks ?? await openByLibrary(source, container, options);
+          return await isCutOff(source, options.signal) ? { ...index, warnings: [CUT_OFF, ...index.warnings] } : index;
         }
         return await openByLibrary(source, container, options);
       } catch (error) {
@@ -49,6 +53,13 @@ export async function openAudio(
         return await openForeign(foreignOf(container), source, options);
       }
   }
+}
+
+/** Whether a WAV file is shorter than its header says. Programs that could not know its length wrote one near 2 or 4 GiB. */
+async function isCutOff(source: ByteSource, signal: AbortSignal): Promise<boolean> {
+  const head = await source.read(0, RIFF_HEADER_BYTES, { signal });
+  const told = new DataView(head.buffer, head.byteOffset).getUint32(4, true);
+  return told < UNKNOWN_RIFF_BYTES && told + RIFF_HEADER_BYTES > source.sizeBytes;
 }
 
 /** Throws `unsupported_media` for a WAV file of anything but PCM. */

@@ -158,6 +158,7 @@ function libraryTimeline(file: LibraryFile, sampleRate: number, sourceBytes: num
         let out: RunSample[] = [];
         // mediabunny reports no timestamps for skipped leading frames; treat them as 0.
         let skippedS = -file.preSkipS;
+        let endS = Infinity;
         for (; packet !== null && packet.timestamp < toS - EPSILON_S;) {
           const isSkipped = file.isOpus && packet.timestamp === 0;
           const timeS: number = isSkipped ? skippedS : packet.timestamp;
@@ -166,7 +167,7 @@ function libraryTimeline(file: LibraryFile, sampleRate: number, sourceBytes: num
             out.push(sampleAt(timeS - file.startS + file.preSkipS, packet.data));
             held?.(0, 1);
           }
-          const endS: number = packet.timestamp + packet.duration;
+          endS = packet.timestamp + packet.duration;
           packet = await demuxer.nextPacket(packet, source, signal);
           if (packet !== null && packet.timestamp > endS + GAP_S) gapAt(packet.timestamp);
           if (out.length < BATCH_PACKETS) continue;
@@ -178,6 +179,8 @@ function libraryTimeline(file: LibraryFile, sampleRate: number, sourceBytes: num
           isKept = true;
         }
         if (out.length > 0) yield out;
+        // Damaged packets may count as shorter ones: what comes after them is early, and ends before the file says.
+        if (packet === null && endS < file.startS + file.durationS - GAP_S) gapAt(endS);
       } finally {
         if (!isKept) demuxer.close();
       }
