@@ -2,6 +2,7 @@
 import process from "node:process";
 import type { Config } from "../src/config.ts";
 import type { Engine } from "../src/engine.ts";
+import { createEgress } from "../src/engine/egress.ts";
 import { hasCode, MillraceError } from "../src/errors.ts";
 import type { BroadcastStatus } from "../src/live/broadcast/broadcast-types.ts";
 import type { LiveInput } from "../src/live/broadcast/input.ts";
@@ -73,7 +74,9 @@ interface Place {
 async function broadcastUntil(stopped: Promise<void>, config: Config, ports: Ports, place: Place): Promise<number> {
   const { source, directory } = place;
   return await untilStopped(stopped, async (signal) => {
-    const opened = await openSource(ports, source, {
+    const { ports: throughProxy, localPorts } = createEgress(ports, config);
+    // Datagrams are received in the local network.
+    const opened = await openSource({ ...throughProxy, udp: localPorts.udp }, source, {
       once: config.once,
       stdin: () => webReadable(process.stdin),
       resolvePath: absolute,

@@ -2,6 +2,7 @@
  * The command line's options: one table that defines flags, variables, keys of the configuration file, `--help` and
  * the README. Adding an option means adding one line to `OPTIONS`; its field appears in `Config` automatically.
  */
+import { type Command, COMMANDS } from "./config/commands.ts";
 import { type OptionFacts, optionFacts, optionLines, optionMarkdown } from "./config/help.ts";
 import {
   type Option,
@@ -15,6 +16,8 @@ import {
 import * as value from "./config/values.ts";
 import { MillraceError } from "./errors.ts";
 import { VERSION } from "./version.ts";
+
+export type { Command } from "./config/commands.ts";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
@@ -107,7 +110,25 @@ const OPTIONS = {
   lsd: option("no-lsd", value.negated, true, "Do not look for peers in the local network"),
   pex: option("no-pex", value.negated, true, "Do not exchange addresses with peers"),
   utp: option("no-utp", value.negated, true, "Connect to peers of torrents by TCP alone, not over UDP (uTP)"),
+  encryption: option(
+    "encryption",
+    value.choice("accept", "prefer", "require", "off"),
+    "accept",
+    "Encryption of peer connections (MSE): accept, in plaintext first and as the peer wants; prefer, encrypted first; require, encrypted alone; off, in plaintext alone",
+  ),
   portMapping: option("no-port-mapping", value.negated, true, "Do not ask the router to let peers in"),
+  proxy: option(
+    "proxy",
+    value.optional(value.proxy),
+    null,
+    "Proxy for all that goes out: socks5://[user:password@]host:port, or http:// for CONNECT; nothing is sent beside it",
+  ),
+  proxyFor: option(
+    "proxy-for",
+    value.choice("all", "peers"),
+    "all",
+    "What goes through the proxy: all, or peers, their trackers and web seeds alone; lists and transport files are then fetched directly",
+  ),
   startTimeoutMs: option("start-timeout", value.duration, 60_000, "Deadline for the start of a stream"),
   liveWindowMs: option(
     "live-window",
@@ -284,22 +305,6 @@ const OPTIONS = {
   ),
 };
 
-/** The program's task. `seed` is the demo's second process. */
-export type Command =
-  | "serve"
-  | "broadcast"
-  | "relay"
-  | "user"
-  | "token"
-  | "import"
-  | "check"
-  | "doctor"
-  | "verify"
-  | "demo"
-  | "seed"
-  | "help"
-  | "version";
-
 /** The whole configuration. Directories are null when the platform chooses them. */
 export type Config = Omit<Values<typeof OPTIONS>, "help" | "version" | "config" | "cacheLimitBytes"> & {
   readonly command: Command;
@@ -307,21 +312,6 @@ export type Config = Omit<Values<typeof OPTIONS>, "help" | "version" | "config" 
   readonly words: readonly string[];
   /** Bytes; 0 = no limit. */
   readonly cacheLimitBytes: number;
-};
-
-/** Commands, and how many words may follow each. */
-const COMMANDS: Readonly<Partial<Record<string, number>>> = {
-  serve: 0,
-  broadcast: 0,
-  relay: 0,
-  user: 2,
-  token: 1,
-  import: 1,
-  check: 1,
-  doctor: 0,
-  verify: 1000,
-  demo: 0,
-  seed: 0,
 };
 
 /** Path of the configuration file named on the command line or in the environment; null when there is none. */

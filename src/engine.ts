@@ -5,6 +5,7 @@ import { openAccess } from "./engine/access.ts";
 import { Announcements } from "./engine/announcements.ts";
 import { SourceDesk } from "./engine/broadcast-desk.ts";
 import { createContent, openKeptContent } from "./engine/content.ts";
+import { proxyFacts } from "./engine/egress.ts";
 import { createGround, type Ground } from "./engine/ground.ts";
 import { openLibrary } from "./engine/library.ts";
 import { createOperating } from "./engine/operating.ts";
@@ -53,7 +54,7 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
 }
 
 async function assemble(ground: Ground): Promise<Engine> {
-  const { ports, options, stateDir, startTimeoutMs, closing } = ground;
+  const { ports, localPorts, options, stateDir, startTimeoutMs, closing } = ground;
   const { clock, log } = ports;
   const { store, policy, token, settings, signIn, devices } = await openAccess(ground);
   const cache = await createCache(ports, options);
@@ -68,10 +69,10 @@ async function assemble(ground: Ground): Promise<Engine> {
   const sessions = await openSessions(ground, swarms, finding, kept.transportCache, metrics, cushion);
   const library = openLibrary(ground, store, finding, swarms);
   const recordings = await openRecordings(ground, sessions, library.channels);
-  const { players, pages, cast, ...playing } = await createPlayers(ports, options, stateDir, policy);
+  const { players, pages, cast, ...playing } = await createPlayers(localPorts, options, stateDir, policy);
   const isFound = options.playerDiscovery ?? true;
   const announcements = new Announcements({
-    ports,
+    ports: localPorts,
     token,
     policy,
     mediaServer: isFound && (options.fronts ?? []).includes("dlna"),
@@ -106,6 +107,7 @@ async function assemble(ground: Ground): Promise<Engine> {
   const httpParts: HttpParts = {
     sessions,
     cacheFigures,
+    proxyFacts: () => ground.proxied && proxyFacts(ground.proxied),
     policy,
     isOwnRequest: (headers) => ground.ownRequests.isOwn(headers),
     admission: new Admission(),
@@ -135,7 +137,8 @@ async function assemble(ground: Ground): Promise<Engine> {
       ...library,
       recordings,
       broadcasts: new SourceDesk({
-        ports,
+        // Datagrams that a source sends here stay in the local network.
+        ports: { ...ports, udp: localPorts.udp },
         stateDir,
         trackers: options.trackers ?? [],
         broadcast: (wanted) => sent.start(wanted),

@@ -4,6 +4,10 @@
  * `test/contract` checks that every implementation keeps the promises written here.
  */
 
+import type { Route } from "./ports/route.ts";
+
+export type { ProxyServer, Route } from "./ports/route.ts";
+
 /** A handle to cancel a timer. */
 export interface Timer {
   cancel(): void;
@@ -85,6 +89,8 @@ export interface UdpSocket {
   readonly address: SocketAddress;
   /** What the kernel keeps of unread datagrams, bytes, its own overhead included; undefined when that is not known. */
   readonly receiveBufferBytes?: number | undefined;
+  /** Why what is sent is lost at present; null or absent: nothing is known that speaks against it. */
+  readonly trouble?: string | null;
   /** Called for each datagram; `data` is the receiver's to keep. */
   onMessage(handler: (data: Uint8Array, from: SocketAddress) => void): void;
   /**
@@ -234,6 +240,8 @@ export interface NetworkPort {
   hostName?(): string;
   /** Literal IPv4 addresses of the routers of default routes; empty where the system does not say. Absent: unknown. */
   gateways?(): Promise<readonly string[]>;
+  /** Names are looked up by a proxy alone: connect by name. Absent: false. */
+  readonly namesAreRemote?: boolean;
   /**
    * Literal addresses of `host`, in the order in which to try them. Rejects with `not_found`, with `too_busy`, or with the signal's reason. `holder`: the torrent that names the host. Lookups of one
    * torrent, and of all torrents together, take a part of the places only, so that silent names hold up no others.
@@ -266,11 +274,11 @@ export interface HttpPort {
 }
 
 /** One HTTP request, to an address that was resolved and checked before. */
-export interface HttpClientRequest {
+export interface HttpClientRequest extends Route {
   /** `http:` or `https:`. Credentials in it are not sent. */
   readonly url: URL;
   /**
-   * Literal address to connect to, whatever the URL's name resolves to by now. The name is still sent in `Host`, and
+   * Literal address (through a proxy also a name) to connect to, whatever the URL's name resolves to by now. The name is still sent in `Host`, and
    * the certificate is checked against it.
    */
   readonly address: string;
@@ -282,8 +290,11 @@ export interface HttpClientRequest {
   readonly signal: AbortSignal;
 }
 
-/** What `fetch` of the engine's platforms reads beside the standard's options; a runtime's own ignores it. */
-export interface FetchOptions extends RequestInit {
+/**
+ * What `fetch` of the engine's platforms reads beside the standard's options; a runtime's own ignores it. Only GET and HEAD with
+ * `redirect: "manual"` take another route.
+ */
+export interface FetchOptions extends RequestInit, Route {
   /** As `HttpClientRequest.isLenient`. */
   readonly isLenient?: boolean;
 }

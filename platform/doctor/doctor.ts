@@ -5,6 +5,8 @@ import { chooseDirectories } from "../directories.ts";
 import { print } from "../host.ts";
 import { type Finding, findingText } from "./finding.ts";
 import { checkCache, checkDatabase, checkDatagrams, checkFfmpeg, checkStateDirectory } from "./machine.ts";
+import { createEgress } from "../../src/engine/egress.ts";
+import { checkProxy } from "./proxy.ts";
 import { checkDiscovery, checkHttp, checkPeerPort, checkPortMapping, runningEngine } from "./network.ts";
 
 /** Exit code when something keeps the engine from its work. */
@@ -26,14 +28,18 @@ export async function runDoctor(config: Config, ports: Ports): Promise<number> {
 /** Yields all findings in the order in which they are printed, each as soon as it is known. `signal` ends waiting for the network. */
 export async function* examine(config: Config, ports: Ports, signal: AbortSignal): AsyncGenerator<Finding> {
   const directories = chooseDirectories(config);
+  const { swarmPorts, proxied } = createEgress({ ...ports, log: SILENT }, config);
   const running = await runningEngine(ports, config, signal);
+  const proxy = checkProxy(ports, proxied, signal);
   // This takes longest: it begins first and is reported last.
-  const discovery = checkDiscovery(ports, config, signal);
+  const discovery = checkDiscovery(swarmPorts, config, signal, proxied !== null);
   discovery.catch(() => {});
-  const mapping = checkPortMapping(ports, config, running);
+  const mapping = checkPortMapping(ports, config, running, proxied !== null);
   mapping.catch(() => {});
   yield await checkHttp(ports, config, running, signal);
   yield await checkPeerPort(ports, config, running);
+  const foundProxy = await proxy;
+  if (foundProxy !== null) yield foundProxy;
   yield await checkStateDirectory(ports, directories);
   yield await checkCache(ports, config, directories);
   yield await checkDatabase(ports, config, directories);
@@ -43,3 +49,5 @@ export async function* examine(config: Config, ports: Ports, signal: AbortSignal
   yield* await discovery;
   yield await mapping;
 }
+
+const SILENT: Ports["log"] = { log() {}, child: () => SILENT };

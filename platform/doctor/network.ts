@@ -86,11 +86,12 @@ async function whyTaken(open: () => Promise<{ close(): unknown }>): Promise<stri
   }
 }
 
-/** Whether peers can be found, and how others see us. Resolves when all sources have answered or the signal fires. */
+/** Whether peers can be found, through a proxy if `ports` are such, and how others see us. Resolves when all sources have answered or the signal fires. */
 export async function checkDiscovery(
   ports: Ports,
   config: Pick<Config, "dht" | "dhtBootstrap" | "trackers" | "peerHost" | "peerPort">,
   signal: AbortSignal,
+  isProxied: boolean,
 ): Promise<readonly Finding[]> {
   const surroundings = new Surroundings(ports.network, () => ports.clock.monotonic());
   const routers = config.dhtBootstrap.length > 0 ? config.dhtBootstrap : DHT_ROUTERS;
@@ -113,12 +114,15 @@ export async function checkDiscovery(
   });
   try {
     const isDone = () =>
-      (!config.dht || discovery.dhtAnswers?.() === true) && trackersOf(session).every((tracker) => isSettled(tracker));
+      (!config.dht || discovery.dhtPort === null || discovery.dhtAnswers?.() === true) &&
+      trackersOf(session).every((tracker) => isSettled(tracker));
     while (!isDone() && !signal.aborted) await pause(ports, signal);
     return [
-      dhtFinding(config.dht, discovery, routers),
+      dhtFinding(config.dht, discovery, routers, isProxied),
       ...trackerFindings(trackersOf(session)),
-      reachFinding(ports, surroundings, config.peerPort),
+      isProxied
+        ? ok("reachability", "peers cannot connect: the proxy lets nobody in; the engine connects to them")
+        : reachFinding(ports, surroundings, config.peerPort),
     ];
   } finally {
     await session.close();
@@ -149,9 +153,12 @@ function isSettled({ lastError, nextAnnounceMs, peers }: DiscoverySourceStatus):
   return lastError !== null || (nextAnnounceMs ?? 0) > 0 || peers > 0;
 }
 
-function dhtFinding(isOn: boolean, discovery: Discovery, routers: readonly string[]): Finding {
+function dhtFinding(isOn: boolean, discovery: Discovery, routers: readonly string[], isProxied: boolean): Finding {
   if (!isOn) {
     return warning("DHT", "it is off (--no-dht): ids and magnets without trackers find no peers", "leave out --no-dht");
+  }
+  if (isProxied && discovery.dhtAnswers?.() !== true) {
+    return warning("DHT", "no node answers through the proxy", "use trackers over HTTP, or a proxy that passes UDP on");
   }
   if (discovery.dhtPort === null) return trouble("DHT", "it cannot open a UDP port", "check --peer-host");
   return discovery.dhtAnswers?.() === true ? ok("DHT", "nodes answer") : trouble(
@@ -178,8 +185,10 @@ export async function checkPortMapping(
   ports: Ports,
   { portMapping, peerPort: port }: Pick<Config, "portMapping" | "peerPort">,
   running: string | null,
+  isProxied: boolean,
 ): Promise<Finding> {
   const check = "port mapping";
+  if (isProxied) return ok(check, "it is off: all goes through the proxy");
   if (!portMapping) return ok(check, "it is off (--no-port-mapping)");
   if (running !== null) return ok(check, "the running engine has asked the router; its log shows the result");
   if (port === 0) return ok(check, "the port is chosen at each start");

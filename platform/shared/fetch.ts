@@ -32,21 +32,28 @@ export function createFetch({ httpClient, network, clock }: FetchParts): typeof 
     const url = new URL(input instanceof Request ? input.url : String(input));
     const host = url.hostname.replace(/^\[|\]$/g, "");
     const method = init.method ?? "GET";
-    const { isLenient = false } = init;
+    const { isLenient = false, proxy } = init;
     const isLiteral = net.isIP(host) !== 0 || canonicalHost(host) !== null;
     const isOurs = !(input instanceof Request) && /^https?:$/.test(url.protocol) && init.redirect === "manual" &&
       (method === "GET" || method === "HEAD");
+    if (!isOurs && proxy !== undefined) {
+      throw new MillraceError("unavailable", "a request of this kind cannot be sent through a proxy");
+    }
     if (!isOurs) return await globalThis.fetch(input, init);
     const signal = init.signal ?? new AbortController().signal;
     const headers = new Headers(init.headers);
     if (!headers.has("user-agent")) headers.set("user-agent", `millrace/${VERSION}`);
     if (!headers.has("accept")) headers.set("accept", "*/*");
-    const addresses = isLiteral ? [host] : (await network.resolve(host, { signal })).slice(0, MAX_ADDRESSES);
+    // A proxy looks names up itself.
+    const addresses = isLiteral || proxy !== undefined
+      ? [host]
+      : (await network.resolve(host, { signal })).slice(0, MAX_ADDRESSES);
     const answer = await openOne(
       addresses,
       signal,
       clock,
-      (address, limited) => httpClient.open({ url, address, method, headers, isLenient, signal: limited }),
+      (address, limited) =>
+        httpClient.open({ url, address, method, headers, isLenient, signal: limited, ...(proxy && { proxy }) }),
     );
     const status = answer.status < 200 || answer.status > 599 ? 502 : answer.status;
     if (BODILESS.has(status)) {

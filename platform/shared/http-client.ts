@@ -5,7 +5,7 @@ import net from "node:net";
 import { abortError, MillraceError } from "../../src/errors.ts";
 import type { HttpClientAnswer, HttpClientPort, HttpClientRequest } from "../../src/ports.ts";
 import { headersOf } from "./http-fields.ts";
-import { openLenient } from "./lenient-http.ts";
+import { openRaw } from "./lenient-http.ts";
 import { webReadable } from "./node-streams.ts";
 import { brokenError, connectError } from "./os-error.ts";
 
@@ -73,9 +73,10 @@ function open(
   const target = { host: address, port: Number(url.port || (isTls ? 443 : 80)) };
   const family = net.isIP(address);
   if (signal.aborted) return Promise.reject(abortError(signal));
+  if (request.proxy !== undefined) return openRaw(request, { ca: agents.ca, received });
   // A name would be resolved again, possibly to another address than the one that was checked.
   if (family === 0) return Promise.reject(connectError(new Error("not a literal address"), target));
-  if (request.isLenient === true) return openLenient(request, agents.ca);
+  if (request.isLenient === true) return openRaw(request, { ca: agents.ca, received });
   const lookup: net.LookupFunction = (_name, { all }, found) =>
     all ? found(null, [{ address, family }]) : found(null, address, family);
   return new Promise((resolve, reject) => {

@@ -1,6 +1,7 @@
 /**
- * HTTP for servers that break its grammar: lines that end in LF alone, fields whose names are none, lengths that are wrong.
- * Old trackers send such responses. node:http refuses the last two even with `insecureHTTPParser`.
+ * HTTP on a socket of our own. For servers that break its grammar: lines that end in LF alone, fields whose names are none,
+ * lengths that are wrong, as old trackers send them; node:http refuses the last two even with `insecureHTTPParser`. And through
+ * proxies: not every runtime's client takes a socket that is connected.
  */
 import net from "node:net";
 import tls from "node:tls";
@@ -9,6 +10,7 @@ import { abortError, MillraceError } from "../../src/errors.ts";
 import type { HttpClientAnswer, HttpClientRequest, SocketAddress } from "../../src/ports.ts";
 import { headersOf } from "./http-fields.ts";
 import { brokenError, connectError } from "./os-error.ts";
+import { openProxied } from "./proxied-socket.ts";
 
 /** Body bytes between the socket and the reader. */
 const BUFFER_BYTES = 64 * 1024;
@@ -16,18 +18,32 @@ const BUFFER_BYTES = 64 * 1024;
 /** Bytes of a response that are not its body: fields, and sizes of chunks. The parser itself has no bound. */
 const MAX_OVERHEAD_BYTES = 256 * 1024;
 
-/** As `HttpClientPort.open`. A body that ends early is whole: its length is not believed. */
-export function openLenient(request: HttpClientRequest, ca?: string): Promise<HttpClientAnswer> {
-  const { url, address, signal } = request;
+/** What one exchange is made with. */
+export interface RawOptions {
+  /** Certificates to trust instead of the runtime's, PEM. */
+  readonly ca?: string | undefined;
+  /** Called with the bytes of each part of a response that arrived. */
+  readonly received?: ((bytes: number) => void) | undefined;
+}
+
+/**
+ * As `HttpClientPort.open`, on a connection of its own. With `isLenient` a body that ends early is whole: its length is not
+ * believed.
+ */
+export async function openRaw(request: HttpClientRequest, options: RawOptions): Promise<HttpClientAnswer> {
+  const { url, address, signal, proxy } = request;
   const isTls = url.protocol === "https:";
   const target = { host: address, port: Number(url.port || (isTls ? 443 : 80)) };
   const name = url.hostname.replace(/^\[|\]$/g, "");
+  const through = proxy === undefined ? null : await openProxied(proxy, target, signal);
+  const secure = { ...(net.isIP(name) === 0 && { servername: name }), ...(options.ca && { ca: options.ca }) };
   const socket = isTls
-    ? tls.connect({ ...target, ...(net.isIP(name) === 0 ? { servername: name } : {}), ...(ca && { ca }) })
-    : net.connect(target);
-  socket.once(isTls ? "secureConnect" : "connect", () => socket.write(headOf(request)));
-  return new Promise((resolve, reject) => {
-    const exchange = new Exchange(socket, target, request.method === "HEAD", resolve, reject);
+    ? tls.connect({ ...(through === null ? target : { socket: through }), ...secure })
+    : through ?? net.connect(target);
+  if (through !== null && !isTls) socket.write(headOf(request));
+  else socket.once(isTls ? "secureConnect" : "connect", () => socket.write(headOf(request)));
+  return await new Promise((resolve, reject) => {
+    const exchange = new Exchange(socket, target, request, options, resolve, reject);
     const abort = () => exchange.end(abortError(signal));
     signal.addEventListener("abort", abort, { once: true });
     socket.once("close", () => signal.removeEventListener("abort", abort));
@@ -57,7 +73,8 @@ class Exchange {
   constructor(
     socket: net.Socket,
     target: SocketAddress,
-    isHead: boolean,
+    { method, isLenient = false }: HttpClientRequest,
+    { received }: RawOptions,
     resolve: (answer: HttpClientAnswer) => void,
     reject: (error: Error) => void,
   ) {
@@ -65,15 +82,21 @@ class Exchange {
     this.#target = target;
     this.#resolve = resolve;
     this.#reject = reject;
-    const parser = this.#createParser(isHead);
+    const parser = this.#createParser(method === "HEAD");
     socket.on("data", (chunk: Uint8Array) => {
       if (this.#isOver) return;
+      received?.(chunk.length);
       this.#overheadBytes += chunk.length;
       const failed = parse(parser, chunk);
       if (failed !== null) this.end(failed);
       else if (this.#overheadBytes > MAX_OVERHEAD_BYTES) this.end(new Error("the head is too long"));
     });
-    socket.once("end", () => this.end(this.#body === null ? new Error("no response") : null));
+    socket.once("end", () => {
+      // A body without a length ends with the connection.
+      parser.finish();
+      if (this.#body === null) this.end(new Error("no response"));
+      else this.end(isLenient ? null : new Error("the response ended early"));
+    });
     socket.on("error", (error) => this.end(error));
     socket.once("close", () => this.end(new Error("the connection was closed")));
   }

@@ -3,6 +3,7 @@
  * whose message completes the sentence "--flag …"; the caller adds the name.
  */
 import { exactOrigin } from "../bytes/origin.ts";
+import { parseProxy } from "../bytes/proxy-url.ts";
 import { trimEndOf } from "../bytes/trim.ts";
 
 /** Reads values of one kind. */
@@ -126,6 +127,17 @@ export const hostWithPassword: ValueKind<string> = {
     if (url === null || url.hostname === "" || /[/?#\\]/.test(value)) {
       throw new Error("needs [user:password@]host[:port], with special characters of the password percent-encoded");
     }
+    return value;
+  },
+  format: () => "",
+};
+
+/** A proxy. The message of its error hides what may be a password. */
+export const proxy: ValueKind<string> = {
+  placeholder: "URL",
+  parse(text) {
+    const value = text.trim().slice(0, MAX_VALUE_CHARS + 1);
+    parseProxy(value);
     return value;
   },
   format: () => "",

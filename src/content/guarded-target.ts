@@ -1,5 +1,5 @@
 /** Which addresses may be fetched. */
-import { canonicalHost } from "../discovery/addresses.ts";
+import { canonicalHost, isLocalName, isNearName } from "../discovery/addresses.ts";
 import { type Nearness, nearnessOf, type Surroundings } from "../discovery/nearness.ts";
 import { MillraceError } from "../errors.ts";
 import type { Ports } from "../ports.ts";
@@ -50,6 +50,9 @@ export async function checkedTarget(
   signal: AbortSignal,
 ): Promise<CheckedTarget> {
   const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (ports.network.namesAreRemote === true && canonicalHost(host) === null && !isLocalName(host)) {
+    return remoteTarget(host);
+  }
   const found = canonicalHost(host) === null ? await ports.network.resolve(host, { signal }) : [host];
   const addresses = found.filter((address) => canonicalHost(address) !== null);
   const publicOnes = addresses.filter((address) => nearness(ports, address) === "public").length;
@@ -62,4 +65,12 @@ export async function checkedTarget(
   }
   if (addresses.length === 0) throw new MillraceError("not_found", `no address is known for ${url.host}`);
   return { addresses: addresses.slice(0, MAX_ADDRESSES), isPublic: publicOnes > 0 };
+}
+
+/** A name that a proxy looks up. What the proxy finds cannot be checked, so names of local networks are refused. */
+function remoteTarget(host: string): CheckedTarget {
+  if (isNearName(host)) {
+    throw new MillraceError("denied", `${host} is not looked up while --proxy is set: write its address instead`);
+  }
+  return { addresses: [host], isPublic: true };
 }

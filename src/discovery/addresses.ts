@@ -84,6 +84,14 @@ export function isLocalName(hostname: string): boolean {
   return canonicalHost(name) !== null && !isPublicHost(name);
 }
 
+/** A name of a local network: without a dot, or of a domain that no server of the Internet knows (RFC 6762, 8375). */
+const NEAR_NAME = /^[^.]+\.?$|\.(?:local|lan|internal|home\.arpa)\.?$/i;
+
+/** True when `name`, which is no literal address, belongs to a local network rather than the public one. */
+export function isNearName(name: string): boolean {
+  return NEAR_NAME.test(name);
+}
+
 /** An address as a map key: `host:port`, with brackets around IPv6. */
 export function addressKey(address: SocketAddress): string {
   return address.host.includes(":") ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`;

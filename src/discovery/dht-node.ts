@@ -22,7 +22,15 @@ import type {
 } from "../ports.ts";
 import { canonicalHost, parseHostPort } from "./addresses.ts";
 import { TablePlaces } from "./dht-guard.ts";
+import {
+  ANSWERED_NODES,
+  ANSWERED_PEERS,
+  LIBRARY_LIMITS,
+  type LibraryContact,
+  type LibrarySender,
+} from "./dht-library.ts";
 import { type MutableName, mutableQuery } from "./dht-mutable.ts";
+import { NamedContacts } from "./dht-named-contacts.ts";
 import { DhtSocket } from "./dht-socket.ts";
 import { loadTable, saveTable } from "./dht-table-file.ts";
 import { Surroundings } from "./nearness.ts";
@@ -58,15 +66,6 @@ const TRIAL_MS = 5_000;
 /** A node that replied within this time is a good one (BEP 5). */
 const GOOD_NODE_MS = 15 * 60_000;
 
-/** Limits of the library's tables: infohash lookups, items and peers stored for others, and how long peers are kept. */
-const LIBRARY_LIMITS = { maxTables: 200, maxValues: 500, maxPeers: 5_000, maxAge: 30 * 60_000 } as const;
-
-/** Nodes per reply (BEP 5). */
-const ANSWERED_NODES = 8;
-
-/** Peers per reply: as many as fit one datagram with room for the rest (BEP 5: 8 bytes each). */
-const ANSWERED_PEERS = 50;
-
 /** Options of the DHT node. */
 export interface DhtNodeOptions {
   /** First contacts, `host:port`; with an empty list none is contacted. */
@@ -94,18 +93,6 @@ export interface DhtPorts {
 /** Receives a peer and the literal address of the node that reported it. */
 type PeerReport = (peer: SocketAddress, node: string) => void;
 
-/** A node that replied, as the library describes it. */
-interface LibrarySender {
-  readonly address?: string;
-  readonly host?: string;
-}
-
-interface LibraryContact {
-  readonly id: Uint8Array;
-  readonly host: string;
-  readonly port: number;
-}
-
 /** The DHT node. */
 export class DhtNode {
   /** UDP port that it listens on. */
@@ -116,6 +103,7 @@ export class DhtNode {
   readonly #options: DhtNodeOptions;
   // deno-lint-ignore no-explicit-any -- the library ships no types
   readonly #dht: any;
+  readonly #named: NamedContacts;
   readonly #closing = new AbortController();
   readonly #lookups = new Map<string, Set<PeerReport>>();
   readonly #firstNodeListeners = new Set<() => void>();
@@ -133,6 +121,7 @@ export class DhtNode {
     this.port = socket.address.port;
     const shared = shareSocket(socket);
     this.peerDatagrams = shared.peers;
+    this.#named = new NamedContacts(shared.dht, (address) => this.addNode(address));
     // The library gets no bootstrap list: it would resolve names itself and fall back to public nodes of its own.
     const nowMs = () => ports.clock.monotonic();
     const surroundings = options.surroundings ?? new Surroundings(ports.network, nowMs);
@@ -288,6 +277,7 @@ export class DhtNode {
       const limit = deadline(clock, RESOLVE_DEADLINE_MS, this.#closing.signal);
       try {
         const literal = canonicalHost(contact.host);
+        if (literal === null && network.namesAreRemote === true) return this.#named.ping(contact, this.#dht.nodeId);
         const hosts = literal === null
           ? await withSignal(network.resolve(contact.host, { signal: limit.signal }), limit.signal)
           : [literal];

@@ -9,14 +9,15 @@ import type { TorrentFetches } from "./redirects.ts";
  */
 function torrentFetch(
   fetch: typeof globalThis.fetch,
-  network: Pick<NetworkPort, "resolve">,
+  network: Pick<NetworkPort, "resolve" | "namesAreRemote">,
   holder: string,
 ): typeof globalThis.fetch {
   return async (input, init = {}) => {
     const { hostname } = new URL(input instanceof Request ? input.url : String(input));
     const name = hostname.replace(/^\[|\]$/g, "");
     const signal = init.signal ?? new AbortController().signal;
-    if (canonicalHost(name) === null) await network.resolve(name, { signal, holder });
+    const isLookedUp = canonicalHost(name) === null && network.namesAreRemote !== true;
+    if (isLookedUp) await network.resolve(name, { signal, holder });
     return await fetch(input, init);
   };
 }

@@ -2,7 +2,7 @@
 import { toHex } from "../bytes/hex.ts";
 import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../ports.ts";
-import { canonicalHost, isPublicHost } from "./addresses.ts";
+import { canonicalHost, isLocalName, isNearName, isPublicHost } from "./addresses.ts";
 import type { Announce, AnnounceAnswer } from "./announce.ts";
 import type { ServerScope } from "./types.ts";
 import { announceRequest, connectRequest, parseAnnounce, parseConnect, transactionOf } from "./udp-tracker-messages.ts";
@@ -89,7 +89,7 @@ export class UdpTrackerClient {
     { scope = "any", late = () => {} }: UdpAnnounceOptions = {},
   ): Promise<AnnounceAnswer> {
     const all = await this.#endpoints(tracker, toHex(announce.infohash), signal);
-    if (scope === "public" && !all.every(({ to }) => isPublicHost(to.host))) {
+    if (scope === "public" && !all.every(({ to }) => isPublicHost(to.host) || isRemoteName(to.host))) {
       throw new MillraceError("denied", "the tracker is inside a private network");
     }
     const known = all.filter((endpoint) => this.#answered.has(endpointKey(endpoint)));
@@ -146,7 +146,7 @@ export class UdpTrackerClient {
         continue;
       }
       try {
-        const parsed = { ...parseAnnounce(answer, endpoint.family), from: endpoint.to.host };
+        const parsed = { ...parseAnnounce(answer, endpoint.family), from: canonicalHost(endpoint.to.host) };
         this.#remember(endpoint, announce.event);
         return parsed;
       } catch (error) {
@@ -183,8 +183,12 @@ export class UdpTrackerClient {
     if (port < 1) throw new MillraceError("invalid_argument", "a UDP tracker needs a port");
     const name = url.hostname.replace(/^\[|\]$/g, "");
     const literal = canonicalHost(name);
-    const hosts = literal === null ? await this.#ports.network.resolve(name, { signal, holder }) : [literal];
     const path = `${url.pathname}${url.search}`;
+    // A proxy looks it up, and takes the address that it prefers.
+    if (literal === null && this.#ports.network.namesAreRemote === true) {
+      return [{ to: { host: name, port }, family: 4, path }];
+    }
+    const hosts = literal === null ? await this.#ports.network.resolve(name, { signal, holder }) : [literal];
     const v4 = hosts.find((candidate) => !candidate.includes(":"));
     // On a machine without IPv6 that attempt would only run into its deadline.
     const v6 = v4 === undefined || this.#hasIpv6() ? hosts.find((candidate) => candidate.includes(":")) : undefined;
@@ -217,7 +221,8 @@ export class UdpTrackerClient {
     const id = transactionOf(datagram);
     const transaction = id === null ? undefined : this.#transactions.get(id);
     if (transaction === undefined || from.port !== transaction.to.port) return;
-    if (canonicalHost(from.host) !== canonicalHost(transaction.to.host)) return;
+    const asked = canonicalHost(transaction.to.host);
+    if (asked !== null && canonicalHost(from.host) !== asked) return;
     transaction.answer(datagram);
   }
 
@@ -261,6 +266,7 @@ export class UdpTrackerClient {
   ) {
     return new Promise<Uint8Array | null>((resolve, reject) => {
       if (signal.aborted) return reject(abortError(signal));
+      if (socket.trouble) return reject(new MillraceError("unavailable", socket.trouble));
       const finish = (settle: () => void) => {
         this.#transactions.delete(id);
         timer.cancel();
@@ -275,6 +281,11 @@ export class UdpTrackerClient {
       socket.send(request, endpoint.to).catch(() => {});
     });
   }
+}
+
+/** Whether `host` is a name that a proxy may look up for strangers. */
+function isRemoteName(host: string): boolean {
+  return canonicalHost(host) === null && !isLocalName(host) && !isNearName(host);
 }
 
 function endpointKey(endpoint: Endpoint): string {

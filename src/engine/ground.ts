@@ -3,15 +3,17 @@ import { OwnRequests } from "../content/own-requests.ts";
 import { Surroundings } from "../discovery/nearness.ts";
 import type { Ports } from "../ports.ts";
 import { CloseStack } from "./close-stack.ts";
+import { createEgress, type Egress } from "./egress.ts";
 import type { EngineOptions } from "./options.ts";
 import { RecentLog } from "./recent-log.ts";
 
 const DEFAULT_START_TIMEOUT_MS = 60_000;
 
+/** The machine's ports, with a log that `recentLog` reads too; requests that they send bear our mark. */
+export type GroundPorts = Ports & { readonly surroundings: Surroundings };
+
 /** Made before all parts. */
-export interface Ground {
-  /** Those of the machine, with a log that `recentLog` reads too; requests that they send bear our mark. */
-  readonly ports: Ports & { readonly surroundings: Surroundings };
+export interface Ground extends Egress<GroundPorts> {
   readonly options: EngineOptions;
   /** As in the options; null: nothing is kept. */
   readonly stateDir: string | null;
@@ -24,14 +26,14 @@ export interface Ground {
   readonly ownRequests: OwnRequests;
 }
 
-/** Makes the ground of one engine. Opens nothing. */
+/** Makes the ground of one engine. Opens nothing. Throws `config` for a malformed proxy. */
 export function createGround(machine: Ports, options: EngineOptions): Ground {
   const recentLog = new RecentLog(machine.clock);
   const log = recentLog.over(machine.log);
   const ownRequests = new OwnRequests();
   const surroundings = new Surroundings(machine.network, () => machine.clock.monotonic());
   return {
-    ports: { ...ownRequests.marked({ ...machine, log }), surroundings },
+    ...createEgress({ ...ownRequests.marked({ ...machine, log }), surroundings }, options),
     options,
     stateDir: options.stateDir ?? null,
     startTimeoutMs: options.startTimeoutMs ?? DEFAULT_START_TIMEOUT_MS,

@@ -43,8 +43,20 @@ export interface EngineOptions {
   readonly pex?: boolean;
   /** Whether peers of torrents are dialled, and may dial us, over UDP (uTP, BEP 29), too. Default true. */
   readonly utp?: boolean;
+  /**
+   * Encryption of connections with peers (MSE). "accept" (default): dialled in plaintext, then encrypted if the peer hangs up;
+   * "prefer": the other way round; "require": encrypted alone; "off": in plaintext alone.
+   */
+  readonly encryption?: "accept" | "prefer" | "require" | "off";
   /** Whether routers are asked to pass the peer port on, unless it listens on loopback. Default true. */
   readonly portMapping?: boolean;
+  /**
+   * Proxy of what goes out, `socks5://[user:password@]host:port` or `http://…`. LSD, uTP, port mapping, and what needs UDP where
+   * the proxy passes none on, are off then. Default null: none.
+   */
+  readonly proxy?: string | null;
+  /** "all" (default), or "peers": all but lists, guides and transport files that callers name. */
+  readonly proxyFor?: "all" | "peers";
   /** Time after which a stream that has not started fails, ms. Default 60 000. */
   readonly startTimeoutMs?: number;
   /** How long `analyze_content` asks peers about an unknown id, ms. Default 5000; never more than `startTimeoutMs`. */

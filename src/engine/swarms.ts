@@ -32,7 +32,7 @@ export interface SwarmParts {
 
 /** Opens the peer port and the DHT. `keep` holds the metadata of broadcasts. Rejects with `conflict` or `io`. */
 export async function openSwarms(
-  { ports, options, stateDir, closing }: Ground,
+  { ports, swarmPorts, proxied, options, stateDir, closing }: Ground,
   cache: PieceCache,
   keep: Pick<TransportCache, "keep">,
 ): Promise<SwarmParts> {
@@ -40,10 +40,10 @@ export async function openSwarms(
   const peerId = createPeerId();
   const peerHost = options.peerHost ?? DEFAULT_PEER_HOST;
   const peerPort = options.peerPort ?? DEFAULT_PEER_PORT;
-  const publicFetch = createPublicFetch(ports);
+  const publicFetch = createPublicFetch(swarmPorts);
   const totals = { torrents: new TrafficTotals(), broadcasts: new TrafficTotals() };
   let swarms: TorrentSwarmManager | null = null;
-  const discovery = await createDiscovery(ports, {
+  const discovery = await createDiscovery(swarmPorts, {
     peerId,
     peerPort: () => swarms?.context.listenPort() ?? 0,
     localPeerPort: () => swarms?.peerAddress?.port ?? 0,
@@ -57,12 +57,12 @@ export async function openSwarms(
       host: peerHost,
       port: peerPort,
     },
-    lsd: { enabled: options.lsd ?? true, ...lsdInterfaces(ports.network, peerHost) },
+    lsd: { enabled: (options.lsd ?? true) && proxied === null, ...lsdInterfaces(ports.network, peerHost) },
     userAgent: `millrace/${VERSION}`,
     publicFetch,
   });
   closing.push(() => discovery.close());
-  const manager = swarms = await createSwarmManager(ports, {
+  const manager = swarms = await createSwarmManager(swarmPorts, {
     surroundings,
     cache,
     discovery,
@@ -80,6 +80,8 @@ export async function openSwarms(
     uploadLimitBytesPerSecond: options.uploadLimitBytesPerSecond ?? 0,
     pex: options.pex ?? true,
     utp: options.utp ?? true,
+    isProxied: proxied !== null,
+    encryption: options.encryption ?? "accept",
     ...(options.swarmLingerMs === undefined ? {} : { lingerMs: options.swarmLingerMs }),
     left: (swarm) => totals.torrents.left(swarm),
   });
@@ -95,7 +97,7 @@ export async function openSwarms(
       records.forget(swarm);
     },
   });
-  const mapper = options.portMapping ?? true ? mapPeerPort(ports, { manager, discovery }) : null;
+  const mapper = (options.portMapping ?? true) && proxied === null ? mapPeerPort(ports, { manager, discovery }) : null;
   closing.push(() => records.close(), () => manager.close(), () => mapper?.close());
   return { discovery, manager, broadcasts, totals };
 }

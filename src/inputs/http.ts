@@ -54,6 +54,9 @@ export async function* httpEvents(
   } catch (error) {
     if (!(error instanceof OtherFormat)) throw error;
     if (error.isPlaylist) return yield* hlsEvents(ports, web, url, signal);
+    if (ports.network.namesAreRemote === true) {
+      throw new FatalSourceError("unsupported_media", "it is not MPEG TS, and ffmpeg would connect beside --proxy");
+    }
     ports.log.log("info", `${describeUrl(url)} is not MPEG TS: ffmpeg converts it`);
     yield* ffmpegEvents(ports, { url, before: ["-re"], onlyMedia: true, once }, signal);
   }

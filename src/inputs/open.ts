@@ -67,6 +67,10 @@ export async function openSource(ports: SourcePorts, source: string, options: So
       };
     }
     case "ffmpeg": {
+      // Devices of this machine have no scheme.
+      if (ports.network.namesAreRemote === true && !isAwaited(spec) && spec.url.includes("://")) {
+        throw new MillraceError("config", "--source: ffmpeg would connect beside --proxy: use another kind of source");
+      }
       const warning = openToAll(spec.url);
       if (warning !== null) ports.log.log("warn", warning);
       return opened((signal) => ffmpegEvents(ports, { url: spec.url, before: [], once }, signal));

@@ -10,11 +10,22 @@ export interface CacheFigures {
   readonly usedBytes: number;
 }
 
+/** What is wrong with the proxy that all goes through. */
+export interface ProxyFacts {
+  /** Its address, without a password. */
+  readonly server: string;
+  /** Why nothing goes through; null while it works. */
+  readonly trouble: string | null;
+  /** Why no datagram does: no DHT, no UDP trackers. */
+  readonly udpTrouble: string | null;
+}
+
 /** The object under `response`; `prebufferWord` is `prefuf`, or `prebuf` under a path alias. */
 export function statOf(
   session: AnySession,
   cache: CacheFigures,
   prebufferWord: "prefuf" | "prebuf",
+  proxy: ProxyFacts | null = null,
 ): Record<string, unknown> {
   const { status, activeBytes, totalProgress } = session.kind === "live"
     ? ofBroadcast(session)
@@ -51,6 +62,7 @@ export function statOf(
     cushion_play_s: filling?.playS ?? null,
     stall_reason: session.stallReason,
     error_message: session.problem?.message ?? null,
+    ...(proxy && { proxy: { server: proxy.server, trouble: proxy.trouble, udp_trouble: proxy.udpTrouble } }),
     ...(session.kind === "live" ? { livepos: livePosition(session), ...ofChannel(session) } : {}),
   };
 }

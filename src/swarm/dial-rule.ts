@@ -36,6 +36,9 @@ export interface NamedPeer {
 /** Mail ports: other clients too refuse to dial peers there, on any address. */
 const MAIL_PORTS: ReadonlySet<number> = new Set([25, 110, 143, 465, 587, 993, 995]);
 
+/** What clients behind a proxy announce, because trackers take no 0: nobody can dial them. */
+const PROXIED_PORT = 1;
+
 /** Ports below this belong to the system's own services (RFC 6335 §6). */
 const FIRST_USER_PORT = 1024;
 
@@ -127,6 +130,6 @@ export class SwarmDialRule {
 }
 
 function isPeerPort(port: number, nearness: Nearness): boolean {
-  if (MAIL_PORTS.has(port)) return false;
+  if (port === PROXIED_PORT || MAIL_PORTS.has(port)) return false;
   return nearness === "public" || (port >= FIRST_USER_PORT && !SERVICE_PORTS.has(port));
 }

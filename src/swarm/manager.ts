@@ -77,6 +77,8 @@ export interface SwarmManagerOptions {
   readonly pex?: boolean;
   /** Peers of torrents connect over UDP (uTP), too. Default true. */
   readonly utp?: boolean;
+  /** All goes through a proxy: no uTP, and nobody is told where we listen, for the proxy lets nobody in. Default false. */
+  readonly isProxied?: boolean;
   /** A torrent's swarm is closing: it is no longer in `list` and its figures are final. */
   readonly left?: (swarm: Swarm) => void;
 }
@@ -135,11 +137,14 @@ export class TorrentSwarmManager implements SwarmManager {
       buffers: options.cache.buffers ?? { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
       createScheduler: (shape, sources, forgetPiece) => new Scheduler(shape, sources, forgetPiece),
       utp: new UtpEndpoint({ clock, random: Math.random, open: () => this.#openUdp() }),
-      usesUtp: options.utp ?? true,
+      usesUtp: (options.utp ?? true) && options.isProxied !== true,
       connectPeer,
       described: (infohashHex) => this.#described(infohashHex),
       failed: (error) => this.#ports.log.log("error", "a fault of the engine", faultFields(error)),
-      listenPort: () => this.#listener === null ? null : this.#externalPort ?? this.#listener.address.port,
+      listenPort: () => {
+        if (this.#listener === null || options.isProxied === true) return null;
+        return this.#externalPort ?? this.#listener.address.port;
+      },
       utpPort: async () => {
         const port = await this.context.utp.bind();
         return port === this.#listener?.address.port ? this.#externalPort ?? port : port;
@@ -195,6 +200,7 @@ export class TorrentSwarmManager implements SwarmManager {
    * The DHT's port if it has one, else the number of the peer port, so that a router needs to pass on only one number.
    */
   async #openUdp(): Promise<UdpSocket> {
+    if (this.#options.isProxied === true) throw new MillraceError("unavailable", "no uTP through a proxy");
     const shared = this.context.discovery?.peerDatagrams ?? null;
     if (shared !== null) return shared;
     const { udp } = this.#ports;

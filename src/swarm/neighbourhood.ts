@@ -3,7 +3,7 @@ import { faultFields, guarded } from "../bytes/guarded-clock.ts";
 import type { PeerOrigin, ServerScope } from "../discovery/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock, SocketAddress, TcpConnection, Timer } from "../ports.ts";
-import type { AcceptTarget, LinkSettings } from "../wire/options.ts";
+import type { AcceptTarget, EncryptionMode, LinkSettings } from "../wire/options.ts";
 import { type Offence, offenceOf } from "../wire/offence.ts";
 import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import { hostKey, samePeerId } from "./address.ts";
@@ -188,7 +188,8 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     this.#comeback.joined();
     this.greet(session);
     const dhtPort = this.context.discovery?.dhtPort ?? null;
-    if (dht && dhtPort !== null && !this.isPrivate) session.link!.sendDhtPort(dhtPort);
+    // 0: through a proxy, where nobody can ask us.
+    if (dht && dhtPort !== null && dhtPort !== 0 && !this.isPrivate) session.link!.sendDhtPort(dhtPort);
     if (this.#isCongested) session.setPaused(2, true);
   }
 
@@ -287,7 +288,7 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     session.link = this.context.connectPeer(connection, {
       ...this.settings(),
       clock: this.clock,
-      encryption: isEncrypted ? "prefer" : "accept",
+      encryption: this.context.encryption === "require" ? "require" : isEncrypted ? "prefer" : "accept",
       handlers: session,
     });
   }
@@ -295,7 +296,7 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
   /** Whether a connection to this address begins encrypted. */
   protected encrypts(entry: KnownAddress): boolean {
     const { encryption } = this.context;
-    return encryption !== "off" && entry.flipEncryption !== (encryption === "prefer");
+    return encryption === "require" || (encryption !== "off" && entry.flipEncryption !== (encryption === "prefer"));
   }
 
   /** What our handshake says. */
@@ -329,7 +330,7 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     else if (hasCode(error, "conflict") && !isGreeted) entry.state = "self";
     else if (isGreeted && (hasCode(error, "denied") || offenceOf(error) !== null)) this.book.failed(entry, nowMs);
     else if (isGreeted) this.book.ended(entry, nowMs);
-    else if (this.context.encryption !== "off" && !entry.flipEncryption) this.book.flip(entry, nowMs);
+    else if (mayFlip(this.context.encryption) && !entry.flipEncryption) this.book.flip(entry, nowMs);
     else {
       entry.flipEncryption = false;
       // It takes connections and hangs up, by either handshake: perhaps it is served the other way only.
@@ -373,4 +374,9 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     this.pump();
     this.#timer = this.clock.setTimeout(() => this.#everyRound(), ROUND_MS);
   }
+}
+
+/** Whether a peer that hung up in its handshake is tried again the other way. */
+function mayFlip(encryption: EncryptionMode): boolean {
+  return encryption === "accept" || encryption === "prefer";
 }

@@ -86,9 +86,9 @@ export class ControlWire extends Base {
   #isShaking = false;
   #rejected = false;
 
-  /** `encrypted` offers MSE when outgoing and detects it when incoming. */
-  constructor(incoming: boolean, encrypted: boolean) {
-    super(incoming ? "tcpIncoming" : "tcpOutgoing", encrypted ? 1 : 0);
+  /** MSE is offered when outgoing and detected when incoming. 0: not at all; 1: also its plaintext form; 2: RC4 alone. */
+  constructor(incoming: boolean, encryption: 0 | 1 | 2) {
+    super(incoming ? "tcpIncoming" : "tcpOutgoing", encryption);
     if (this._encryptor !== null) this._encryptor._dh = new MseKeyExchange(incoming);
   }
 

@@ -13,6 +13,8 @@ export type HandshakeStage = "encryption" | "handshake";
 export interface HandshakeHost {
   readonly clock: Clock;
   readonly timeoutMs: number | undefined;
+  /** Links in plaintext are refused. */
+  readonly requiresEncryption: boolean;
   /** Infohashes that an encrypted handshake may name. */
   candidates(): Iterable<string>;
   /** The torrent named by an incoming peer: prepares the wire for it, or returns null. Called once. */
@@ -139,6 +141,9 @@ export class Handshake {
     const peerId = this.#wire.peerIdBuffer;
     if (peerId === null || peerId.length !== 20 || infohashHex.length !== 40) {
       throw new MillraceError("protocol_violation", "malformed handshake");
+    }
+    if (this.#host.requiresEncryption && !this.#wire.encrypted) {
+      throw new MillraceError("denied", "the peer does not encrypt");
     }
     this.#settings ??= this.#host.resolve(infohashHex);
     if (this.#settings === null) throw unknownTorrent();

@@ -4,9 +4,10 @@ import type { LiveOffer, PeerLink, PeerLinkHandlers } from "./types.ts";
 /**
  * Message stream encryption. `off`: plaintext only. `accept`: outgoing in plaintext, incoming as the far end chooses.
  * `prefer`: outgoing tries encryption first; if the far end does not accept it, the link closes with an error for which
- * `encryptionRefused` is true, and the caller connects again with `accept`.
+ * `encryptionRefused` is true, and the caller connects again with `accept`. `require`: all of every link is encrypted (RC4), or
+ * the link closes with `denied`.
  */
-export type EncryptionMode = "off" | "accept" | "prefer";
+export type EncryptionMode = "off" | "accept" | "prefer" | "require";
 
 /** Our side of a link, as announced to the peer. */
 export interface LinkSettings {
@@ -83,4 +84,10 @@ export interface LinkOwner {
   resolve(link: PeerLink, infohashHex: string): { settings: LinkSettings; handlers: PeerLinkHandlers } | null;
   /** The link closed before `resolve` returned. */
   orphaned(error: Error): void;
+}
+
+/** How the library is to encrypt (`ControlWire`). */
+export function encryptionOf(mode: EncryptionMode = "accept", isIncoming: boolean): 0 | 1 | 2 {
+  if (mode === "require") return 2;
+  return mode === "prefer" || (mode === "accept" && isIncoming) ? 1 : 0;
 }

@@ -19,7 +19,7 @@ import { MessageAllowance } from "./message-allowance.ts";
 import { MessageReceiver } from "./message-receiver.ts";
 import { installLive, type LiveExchange } from "./live-exchange.ts";
 import { installMetadata, type MetadataExchange } from "./metadata-exchange.ts";
-import type { EncryptionMode, LinkEnvironment, LinkOwner, LinkSettings } from "./options.ts";
+import { encryptionOf, type LinkEnvironment, type LinkOwner, type LinkSettings } from "./options.ts";
 import { Outbox } from "./outbox.ts";
 import { installPeerExchange, type PeerExchange } from "./peer-exchange.ts";
 import { hex20 } from "./peer-id.ts";
@@ -69,13 +69,13 @@ export class WireLink implements PeerLink {
     this.#owner = owner;
     this.lastReceivedMs = environment.clock.monotonic();
     this.#allowance = new MessageAllowance(environment.clock);
-    const mode: EncryptionMode = environment.encryption ?? "accept";
-    this.#wire = new ControlWire(incoming, incoming ? mode !== "off" : mode === "prefer");
+    this.#wire = new ControlWire(incoming, encryptionOf(environment.encryption, incoming));
     this.#outbox = new Outbox(connection, () => this.#written());
     this.#wire.output = (bytes) => this.#outbox.raw(bytes, this.#state === HANDSHAKE);
     this.#handshake = new Handshake(this.#wire, {
       clock: environment.clock,
       timeoutMs: environment.handshakeTimeoutMs,
+      requiresEncryption: environment.encryption === "require",
       candidates: () => owner.candidates(),
       resolve: (infohashHex) => this.#resolve(infohashHex),
       done: (result) => this.#established(result),
@@ -112,7 +112,7 @@ export class WireLink implements PeerLink {
     }
     if (infohashHex === null) this.#handshake.startIncoming();
     else {
-      const encrypted = this.#environment.encryption === "prefer";
+      const encrypted = encryptionOf(this.#environment.encryption, false) > 0;
       this.#handshake.startOutgoing(this.#resolve(infohashHex)!, encrypted);
       this.#early = !encrypted;
     }

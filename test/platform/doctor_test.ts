@@ -10,6 +10,7 @@ import { examine } from "../../platform/doctor/doctor.ts";
 import { parseConfig } from "../../src/config.ts";
 import { DhtNode } from "../../src/discovery/dht-node.ts";
 import { startHttpTracker } from "../discovery/support/http-tracker.ts";
+import { startProxy } from "../support/proxy.ts";
 import { quietFlags, run, start, withDirectory } from "./support.ts";
 
 interface Found {
@@ -154,5 +155,27 @@ test("millrace doctor says that the DHT does not answer when its nodes are silen
       assertMatch(dht.remedy!, /firewall/);
     } finally {
       silent.close();
+    }
+  }));
+
+test("millrace doctor asks the proxy itself, and sends nothing beside it", () =>
+  withDirectory(async (directory) => {
+    const proxy = await startProxy({ credentials: { user: "user", password: "pass" } });
+    const tracker = await startHttpTracker((_announce, response) => response.end("d8:intervali1800e5:peers0:e"));
+    const flags = [...quietFlags(directory), "--tracker", `${tracker.origin}/announce`];
+    try {
+      const { code, of } = await doctor([...flags, "--proxy", proxy.url]);
+      assertEquals([code, of("proxy").state, of("tracker").state], [0, "warning", "ok"]);
+      assertMatch(of("proxy").found, /^socks5:\/\/127\.0\.0\.1:\d+ answers; the proxy passes no UDP on/);
+      assertMatch(of("port mapping").found, /off/);
+      assertEquals(new Set(proxy.asked), new Set([new URL(tracker.origin).host]));
+      const announces = tracker.seen.length;
+      const wrong = await doctor([...flags, "--proxy", proxy.url.replace("pass@", "word@")]);
+      assertEquals([wrong.code, wrong.of("proxy").state, wrong.of("tracker").state], [3, "trouble", "warning"]);
+      assertMatch(wrong.of("proxy").found, /refuses the user or the password/);
+      assertEquals(tracker.seen.length, announces);
+    } finally {
+      await proxy.close();
+      await tracker.close();
     }
   }));

@@ -220,6 +220,35 @@ test("two links agree on an encrypted handshake and continue in plaintext", asyn
   }
 });
 
+test("connectPeer() and acceptPeer() encrypt all of a link when either requires it, and refuse peers that do not", async () => {
+  for (const sides of [{ client: "require", server: "accept" }, { client: "prefer", server: "require" }] as const) {
+    const { atClient, atServer } = await joined({
+      client: { encryption: sides.client },
+      server: { encryption: sides.server },
+      cut: 7,
+    });
+    for (const at of [atClient, atServer]) {
+      assertEquals((at.of("ready")[0]![1] as { encrypted: boolean }).encrypted, true);
+    }
+  }
+  const [plain, ours] = connectionPair(0);
+  const failures: unknown[] = [];
+  acceptPeer(ours, {
+    clock: new FakeClock(),
+    encryption: "require",
+    candidates: () => [INFOHASH_HEX],
+    lookup: () => null,
+    failed: (error) => failures.push(error),
+  });
+  connectPeer(plain, {
+    clock: new FakeClock(),
+    infohash: INFOHASH,
+    peerId: createPeerId(),
+    handlers: new Recorder(),
+  });
+  await until(() => failures.length > 0);
+});
+
 test("MseKeyExchange computes the same secret as node's Diffie-Hellman", () => {
   const prime = "ffffffffffffffffc90fdaa22168c234c4c6628b80dc1cd129024e088a67cc74020bbea63b139b22514a08798e3404dd" +
     "ef9519b3cd3a431b302b0a6df25f14374fe1356d6d51c245e485b576625e7ec6f44c42e9a63a36210000000000090563";

@@ -59,6 +59,11 @@ export const SESSION_STATE = z.object({
   stall_reason: z.enum(["no_peers", "no_metadata", "slow_peers", "missing_piece", "choked", "source_silent"]).nullable()
     .describe("Why playing waits now"),
   error_message: z.string().nullable().describe("Why it does not play"),
+  proxy: z.object({
+    server: z.string().describe("Without a password"),
+    trouble: z.string().nullable().describe("Why nothing goes through it; null: it works, or was not needed yet"),
+    udp_trouble: z.string().nullable().describe("Why no datagram does: no DHT, no UDP trackers"),
+  }).optional().describe("With --proxy only: what is wrong with it"),
   livepos: z.object({
     pos: UNIX,
     first_ts: UNIX,

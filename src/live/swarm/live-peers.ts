@@ -165,7 +165,7 @@ export class LivePeers extends Neighbourhood<LiveSession> implements LiveNeighbo
       if (!this.#admission.allows(host, true)) return connection.abort();
       const session = this.open(host, null);
       session.isPunched = true;
-      return this.shake(session, connection, encryption === "prefer");
+      return this.shake(session, connection, encryption === "prefer" || encryption === "require");
     }
     const attach = (link: PeerLink) => {
       const session = this.accept(link);

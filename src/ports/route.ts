@@ -1,0 +1,19 @@
+/** The way that connections of the engine take. */
+
+/** A server that connects to others on behalf of its clients. */
+export interface ProxyServer {
+  /** SOCKS5 (RFC 1928), or CONNECT of HTTP (RFC 9110, section 9.3.6). */
+  readonly kind: "socks5" | "http";
+  /** A name, or a literal address without brackets. */
+  readonly host: string;
+  readonly port: number;
+  readonly credentials: { readonly user: string; readonly password: string } | null;
+}
+
+/** How a request goes. */
+export interface Route {
+  /** Connects through this server. What the request names may then be a name, which that server looks up. */
+  readonly proxy?: ProxyServer;
+  /** Literal address of this machine to connect from. Default: the system's choice. */
+  readonly localAddress?: string;
+}

@@ -1,0 +1,103 @@
+/** The engine behind real proxies: microsocks, dante, tinyproxy. */
+import { spawn } from "node:child_process";
+import { chmod, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { test } from "node:test";
+import { assertEquals, assertMatch } from "@std/assert";
+import { bytesOf, seedNoise, startSession, statOf } from "../loopback/support.ts";
+import { serveEngine, temporaryDirectory } from "../support/engine.ts";
+import { freePort, startTracker } from "../support/tracker.ts";
+import { until } from "../support/until.ts";
+
+const CREDENTIALS = "us%40er:p%3Aw@";
+
+/** A proxy on loopback. */
+interface RealProxy {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+async function startReal(name: "microsocks" | "danted" | "tinyproxy"): Promise<RealProxy> {
+  const directory = await temporaryDirectory();
+  await chmod(directory.path, 0o755);
+  const port = await freePort();
+  const file = join(directory.path, "proxy.conf");
+  const setUps = {
+    microsocks: {
+      url: `socks5://${CREDENTIALS}127.0.0.1:${port}`,
+      config: "",
+      args: ["-i", "127.0.0.1", "-p", String(port), "-u", "us@er", "-P", "p:w"],
+    },
+    danted: {
+      url: `socks5h://127.0.0.1:${port}`,
+      args: ["-f", file],
+      config: [
+        `internal: 127.0.0.1 port = ${port}`,
+        "external: lo",
+        "clientmethod: none",
+        "socksmethod: none",
+        "user.unprivileged: nobody",
+        "client pass { from: 0/0 to: 0/0 }",
+        "socks pass { from: 0/0 to: 0/0 }",
+        "",
+      ].join("\n"),
+    },
+    tinyproxy: {
+      url: `http://user:pass@127.0.0.1:${port}`,
+      args: ["-d", "-c", file],
+      config: [`Port ${port}`, "Listen 127.0.0.1", "Timeout 600", "BasicAuth user pass", ""].join("\n"),
+    },
+  } as const;
+  const { url, config, args } = setUps[name];
+  await writeFile(file, config);
+  const child = spawn(name, args, { stdio: "ignore", cwd: directory.path });
+  const ended = new Promise<string>((resolve) => {
+    child.once("error", (error) => resolve(`${name} is not installed: ${error.message}`));
+    child.once("exit", (code) => resolve(`${name} ended with ${code}`));
+  });
+  let failure: string | null = null;
+  void ended.then((text) => failure = text);
+  await until(`${name} listens`, async () => {
+    if (failure !== null) throw new Error(failure);
+    return await new Promise<boolean>((resolve) => {
+      const socket = connect(port, "127.0.0.1", () => (socket.destroy(), resolve(true)));
+      socket.once("error", () => resolve(false));
+    });
+  });
+  return {
+    url,
+    async stop() {
+      child.kill("SIGKILL");
+      await ended;
+      await directory.remove();
+    },
+  };
+}
+
+for (const name of ["microsocks", "danted", "tinyproxy"] as const) {
+  test(`serve plays through ${name}: peers, an HTTP tracker, and a UDP tracker where the proxy passes UDP on`, async () => {
+    const proxy = await startReal(name);
+    const known = await seedNoise(2_000_000);
+    const tracker = await startTracker([known.metainfo.infohashHex]);
+    await known.close();
+    const seeded = await seedNoise(2_000_000, { trackers: [[tracker.http]] });
+    const watching = await serveEngine({ proxy: proxy.url, startTimeoutMs: 30_000 });
+    const passesUdp = name === "danted";
+    const announce = passesUdp ? tracker.udp : tracker.http;
+    try {
+      const magnet = `magnet:?xt=urn:btih:${seeded.metainfo.infohashHex}&tr=${encodeURIComponent(announce)}`;
+      const started = await startSession(watching, "getfile", { magnet });
+      assertEquals(await bytesOf(started.playback_url), seeded.data);
+      const { proxy: facts } = await statOf(started) as { proxy: Record<string, string | null> };
+      assertEquals(facts["server"], proxy.url.replace(/\/\/.*@/, "//").replace("socks5h", "socks5"));
+      assertEquals(facts["trouble"], null);
+      if (name === "tinyproxy") assertMatch(facts["udp_trouble"]!, /no UDP/);
+    } finally {
+      await watching.close();
+      await seeded.close();
+      await tracker.stop();
+      await proxy.stop();
+    }
+  });
+}
