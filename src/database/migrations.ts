@@ -241,6 +241,7 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     "DROP INDEX external_entries_by_item",
     "CREATE INDEX external_entries_by_item ON external_entries (item_id) WHERE item_id IS NOT NULL",
   ],
+  ["ALTER TABLE external_playlists ADD COLUMN max_connections INTEGER NOT NULL DEFAULT 0"],
 ];
 
 /** From this version of the database on its texts are well-formed. */

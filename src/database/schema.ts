@@ -113,6 +113,8 @@ export interface ExternalPlaylistsTable {
   shrunk_at: Generated<number>;
   /** 1: a server of the Internet gave it once; its items may not name private addresses. */
   from_public: Generated<number>;
+  /** Connections that its provider allows at once; 0: any number. */
+  max_connections: Generated<number>;
 }
 
 /** Entries of a list that is being read, until they are matched with the items. */

@@ -25,9 +25,9 @@ export type LibraryParts = Pick<
 
 /** Opens the library in `store`. Its lists are read once `lists.start()` is called. */
 export function openLibrary(
-  { ports, stateDir, closing }: Ground,
+  { ports, options, stateDir, closing }: Ground,
   store: Store,
-  { resolver, analyzer }: ContentParts,
+  { resolver, analyzer, channels: { accounts } }: ContentParts,
   { manager, broadcasts }: SwarmParts,
 ): LibraryParts {
   const { clock, log, files } = ports;
@@ -50,10 +50,10 @@ export function openLibrary(
     onChanged: () => void guide.wake(),
   });
   closing.push(() => lists.close());
-  const probe = createProbe({ clock, resolver, analyzer, swarms: manager, live: broadcasts });
+  const probe = createProbe({ clock, resolver, analyzer, swarms: manager, live: broadcasts, accounts });
   return {
     playlist: new Playlist(store, clock),
-    channels: new Channels(store),
+    channels: new Channels(store, options.channelOrder),
     catalogue: new Catalogue(store),
     lists,
     guide,

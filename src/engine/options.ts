@@ -6,6 +6,7 @@ import type { FrontName } from "../http/context.ts";
 import type { Broadcast, BroadcastOptions, LiveMembership, Relay } from "../live/broadcast/broadcast-types.ts";
 import type { RequestInfo, SocketAddress } from "../ports.ts";
 import type { CushionChoice } from "../playback/cushion.ts";
+import type { ChannelOrder } from "../playlist/channel.ts";
 import type { SwarmManager } from "../swarm/types.ts";
 
 /** How an engine is set up. Every field is optional; the defaults suit an embedder without a disk. */
@@ -66,6 +67,11 @@ export interface EngineOptions {
    * `cache` "disk" data older than 90 s is on disk, at most `cacheLimitBytes` per broadcast. Default 60 000.
    */
   readonly liveWindowMs?: number;
+  /**
+   * Which of a channel's sources are tried first: "peers-first": torrents and broadcasts; "peers-last": addresses.
+   * Default "library": as they stand there.
+   */
+  readonly channelOrder?: ChannelOrder;
   /** Bytes of all recordings, which are kept in `stateDir`; 0 = no limit. Default 50 GiB. */
   readonly recordingsLimitBytes?: number;
   /**

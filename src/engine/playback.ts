@@ -48,6 +48,7 @@ export async function openSessions(
       if (!isLive(metainfo)) publisher.publish(metainfo);
     },
   });
+  channels.watchedBy(() => sessions.list());
   closing.push(() => sessions.close());
   return sessions;
 }

@@ -2,6 +2,7 @@
 import { selectStream } from "../content/selector.ts";
 import { MillraceError } from "../errors.ts";
 import { channelStarts } from "../http/channel-starts.ts";
+import { RECORDER } from "../playback/channel/channel-sources.ts";
 import { startOne } from "../playback/failover.ts";
 import type { AnySession, Sessions } from "../playback/sessions.ts";
 import type { StartRequest } from "../playback/start-request.ts";
@@ -25,10 +26,11 @@ export async function openRecordings(
     const sources = starts.map(({ selector, fileIndex, mayNamePrivate }) => ({
       start: (own: AbortSignal) =>
         sessions.start({
-          selector,
+          selector: selector.kind === "channel" ? { ...selector, isRecorded: true } : selector,
           output: "hls",
           fileIndex: fileIndex ?? undefined,
           pid: `recording ${id}`,
+          owner: RECORDER,
           clientHost: "127.0.0.1",
           callerIsLocal: mayNamePrivate || wanted.mayNamePrivate,
           preferredAudioLanguage: null,

@@ -26,6 +26,7 @@ export function channelStarts(members: readonly ChannelMember[]): ChannelStart[]
       named: one.url ?? one.selector[1],
       mayNamePrivate: one.mayNamePrivate,
       item: one.id,
+      account: one.account,
     }));
     return [{
       selector: { kind: "channel", name: title, addresses },

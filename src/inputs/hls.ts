@@ -45,6 +45,16 @@ export interface HlsOptions {
   readonly leadMs?: number;
   /** What is said of segments that cannot be sent as they are. Default: advice for broadcasters. */
   readonly refusal?: (reason: string) => string;
+  /** Makes transport packets of segments in other formats. Default: none are taken. */
+  readonly converter?: SegmentConverter;
+}
+
+/** Makes transport packets of segments that have none. */
+export interface SegmentConverter {
+  /** Whether it takes the segment that begins with `head`, which is next. */
+  begin(head: Uint8Array): boolean;
+  /** The packets that the next bytes of that segment complete. */
+  push(bytes: Uint8Array): Uint8Array;
 }
 
 /** Reads the broadcast or recording at `url` until it ends. */
@@ -73,6 +83,8 @@ class HlsReader {
   /** The playlist that was fetched already; null: it has been read. */
   #first: HlsOptions["first"] | null;
   #hasSent = false;
+  /** The present segment has to be converted. */
+  #isConverted = false;
 
   constructor(
     ports: Pick<SourcePorts, "clock" | "log">,
@@ -184,7 +196,7 @@ class HlsReader {
       try {
         for await (const bytes of this.#bytes(segment, sentBytes)) {
           sentBytes += bytes.length;
-          yield { kind: "data", bytes };
+          yield { kind: "data", bytes: this.#isConverted ? this.#options.converter!.push(bytes) : bytes };
         }
         return;
       } catch (error) {
@@ -211,7 +223,10 @@ class HlsReader {
     const part = isWhole ? slice(opened.body, range.offset, range.offset + range.length) : opened.body;
     const plain = key === null ? part : this.#keys.decrypted(part, key);
     const checked = checkedHead(plain, (head) => {
-      if (isTransportStream(head)) return;
+      const isPlain = isTransportStream(head);
+      // Of a segment that broke off, the same bytes come again, and those that were sent are left out.
+      this.#isConverted = !isPlain && (from > 0 ? this.#isConverted : this.#options.converter?.begin(head) === true);
+      if (isPlain || this.#isConverted) return;
       const reason = "its segments are no MPEG TS";
       this.#refuse(reason);
       throw new MillraceError("bad_media", reason);

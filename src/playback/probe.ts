@@ -5,17 +5,22 @@ import { sleep } from "../bytes/deadline.ts";
 import type { Analyzer } from "../content/analysis/analyzer.ts";
 import type { ResolveContext, Resolver } from "../content/resolve.ts";
 import { selectStream } from "../content/selector.ts";
+import { hasCode } from "../errors.ts";
 import type { LiveSwarmManager } from "../live/swarm/live-swarms.ts";
 import type { Clock } from "../ports.ts";
 import type { Lease } from "../swarm/leases.ts";
 import type { Swarm, SwarmManager } from "../swarm/types.ts";
 import { isLive, type LiveMetainfo } from "../metainfo/live.ts";
 import type { Magnet } from "../metainfo/types.ts";
+import { type AccountConnections, RANKS } from "./channel/account-connections.ts";
+import type { ChannelAccount } from "./channel/channel-selector.ts";
 
 /** Time between two checks of a swarm, ms. */
 const LOOK_EVERY_MS = 200;
 /** Time after the first peer, so that the number of peers means something, ms. */
 const SETTLE_MS = 2_000;
+/** How long an address waits for a connection of its account, ms: most of the time that a check has. */
+const CONNECTION_WAIT_MS = 12_000;
 /** Schemes that the engine can open to check an address. */
 const INSPECTABLE = /^https?:/i;
 
@@ -38,6 +43,8 @@ export interface ProbeTarget {
   readonly url: string | null;
   /** Its address may lead into the private network. */
   readonly mayNamePrivate: boolean;
+  /** The account whose connection an address takes; null: none that is known. */
+  readonly account: ChannelAccount | null;
 }
 
 /** What probing needs. */
@@ -47,6 +54,7 @@ export interface ProbeParts {
   readonly analyzer: Pick<Analyzer, "inspect">;
   readonly swarms: Pick<SwarmManager, "acquire">;
   readonly live: Pick<LiveSwarmManager, "acquire" | "running">;
+  readonly accounts: Pick<AccountConnections, "take">;
 }
 
 /**
@@ -55,9 +63,9 @@ export interface ProbeParts {
  * beginning. Rejects as `Resolver.resolve` and `Analyzer.inspect`.
  */
 export function createProbe(parts: ProbeParts): (target: ProbeTarget, signal: AbortSignal) => Promise<ProbeResult> {
-  return async ({ transportType, selector: [name, value], url, mayNamePrivate: callerIsLocal }, signal) => {
+  return async ({ transportType, selector: [name, value], url, mayNamePrivate: callerIsLocal, account }, signal) => {
     const context = { callerIsLocal, signal };
-    if (transportType !== "bt") return await probeAddress(parts, url ?? "", transportType, context);
+    if (transportType !== "bt") return await probeAddress(parts, url ?? "", transportType, account, context);
     const { metainfo, magnet, servers = "any" } = await parts.resolver.resolve(
       selectStream({ [name]: value }),
       context,
@@ -78,13 +86,33 @@ export function createProbe(parts: ProbeParts): (target: ProbeTarget, signal: Ab
 }
 
 async function probeAddress(
-  { analyzer }: ProbeParts,
+  { analyzer, accounts }: ProbeParts,
   url: string,
   transportType: string,
+  account: ChannelAccount | null,
   context: ResolveContext,
 ): Promise<ProbeResult> {
   if (!INSPECTABLE.test(url)) return { state: "unknown", peers: null, message: "only a player can open this address" };
-  const inspection = await analyzer.inspect(url, context);
+  const { signal } = context;
+  const needed = new AbortController();
+  const unknown = ({ message }: Error): ProbeResult => ({ state: "unknown", peers: null, message });
+  let giveBack: () => void;
+  try {
+    const user = { rank: () => RANKS.idle, giveUp: (reason: Error) => needed.abort(reason) };
+    giveBack = await accounts.take(account, user, CONNECTION_WAIT_MS, signal);
+  } catch (error) {
+    if (hasCode(error, "too_busy")) return unknown(error);
+    throw error;
+  }
+  let inspection;
+  try {
+    inspection = await analyzer.inspect(url, { ...context, signal: AbortSignal.any([signal, needed.signal]) });
+  } catch (error) {
+    if (needed.signal.aborted && !signal.aborted) return unknown(needed.signal.reason as Error);
+    throw error;
+  } finally {
+    giveBack();
+  }
   // The response was a success; only players can judge a DASH manifest.
   if (inspection !== null || transportType === "dash") return { state: "alive", peers: null, message: "" };
   return { state: "silent", peers: null, message: "the address leads to something other than a stream" };

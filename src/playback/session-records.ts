@@ -255,6 +255,7 @@ const RECORD = z.object({
       named: z.string(),
       mayNamePrivate: z.boolean(),
       item: z.int().nullable(),
+      account: z.object({ list: z.int(), name: z.string(), maxConnections: z.int() }).nullable().default(null),
     })).min(1),
   }).nullable().default(null),
   holder: z.object({ kind: z.enum(["own", "page", "other"]), name: z.string() }),

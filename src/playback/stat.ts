@@ -138,8 +138,8 @@ function ofBroadcast(session: LiveSession) {
 /** Our addition: which address of a channel plays, and why it is not the one before. */
 function ofChannel({ stream: { source: { channel } } }: LiveSession): Record<string, unknown> {
   if (channel === undefined) return {};
-  const { index, count, item, address, isPlaying, changes, reason } = channel;
-  return { channel: { index, count, item, address, playing: isPlaying, changes, reason } };
+  const { index, count, item, address, isPlaying, changes, reason, title } = channel;
+  return { channel: { index, count, item, address, playing: isPlaying, changes, reason, title } };
 }
 
 /** Unix seconds as strings. */

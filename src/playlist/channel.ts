@@ -47,25 +47,36 @@ export interface ChannelMember {
   readonly fileIndex: number | null;
   /** True when the caller that gave its address may name addresses in the private network. */
   readonly mayNamePrivate: boolean;
+  /** The list that it came from, and how many connections that allows at once (0: any number); null: none. */
+  readonly account: {
+    readonly list: number;
+    readonly name: string;
+    readonly maxConnections: number;
+  } | null;
 }
 
 /** Names a channel: by one of its items, or by its media group. */
 export type ChannelName = { readonly item: number } | { readonly group: string };
 
+/** Which of a channel's sources come first: what peers share, addresses, or neither. */
+export type ChannelOrder = "library" | "peers-first" | "peers-last";
+
 /** Looks channels up, and remembers which item of each played last. */
 export class Channels {
   readonly #store: Store;
+  readonly #order: ChannelOrder;
   /** By media group; the one that was used longest ago is first. */
   readonly #lastPlayed = new Map<string, number>();
   #lineup: { readonly version: number; readonly entries: Promise<readonly LineupEntry[]> } | null = null;
 
-  constructor(store: Store) {
+  constructor(store: Store, order: ChannelOrder = "library") {
     this.#store = store;
+    this.#order = order;
   }
 
   /**
    * The enabled items of a channel that this engine can play: the item that was named, then the one that played last, then
-   * favourites, then the oldest. Empty when there is none.
+   * favourites, then the oldest; with an order of kinds, all of the first kind before all others. Empty when there is none.
    */
   async members(name: ChannelName): Promise<ChannelMember[]> {
     const named = "item" in name ? name.item : null;
@@ -88,6 +99,7 @@ export class Channels {
       "media_group",
       "transport_type",
       "imported",
+      "external_playlist_id",
       MAY_NAME_PRIVATE.as("may_name_private"),
     ]).where("id", "in", looked).where("media_group", "=", group).where("is_deleted", "=", 0)
       .where(sql<boolean>`${HAS_STREAM}`)
@@ -96,7 +108,12 @@ export class Channels {
       .orderBy((eb) => eb("id", "=", named ?? -1), "desc")
       .orderBy((eb) => eb("id", "=", last), "desc")
       .orderBy("is_favorite", "desc").orderBy("id").limit(MAX_MEMBERS).execute();
-    return rows.flatMap((row) => {
+    const lists = await db.selectFrom("external_playlists").select(["id", "name", "max_connections"])
+      .where("id", "in", rows.map(({ external_playlist_id: list }) => list)).execute();
+    const accounts = new Map(
+      lists.map(({ id: list, name, max_connections: maxConnections }) => [list, { list, name, maxConnections }]),
+    );
+    const members = rows.flatMap((row) => {
       const entry = row.transport_type === "bt" || row.imported === null
         ? null
         : JSON.parse(row.imported) as ImportedEntry;
@@ -105,8 +122,12 @@ export class Channels {
       const attributes = entry?.attributes ?? {};
       const { id, title, media_group: mediaGroup, file_index: fileIndex, url } = row;
       const mayNamePrivate = Boolean(row.may_name_private);
-      return [{ id, title, mediaGroup, selector, attributes, url, fileIndex, mayNamePrivate }];
+      const account = accounts.get(row.external_playlist_id) ?? null;
+      return [{ id, title, mediaGroup, selector, attributes, url, fileIndex, mayNamePrivate, account }];
     });
+    if (this.#order === "library") return members;
+    const isFirst = ({ selector: [kind] }: ChannelMember) => (kind === "direct_url") === (this.#order === "peers-last");
+    return [...members.filter(isFirst), ...members.filter((member) => !isFirst(member))];
   }
 
   /**

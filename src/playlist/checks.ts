@@ -6,6 +6,7 @@ import { nextTurn } from "../bytes/turn.ts";
 import type { Store } from "../database/store.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, Logger } from "../ports.ts";
+import type { ChannelMember } from "./channel.ts";
 import type { ImportedEntry } from "./entry.ts";
 import { selectorOf } from "./export.ts";
 import { LASTING_HASH } from "./identity.ts";
@@ -51,6 +52,8 @@ export interface Wanted {
   readonly url: string | null;
   /** True when its address may lead into the private network. */
   readonly mayNamePrivate: boolean;
+  /** As in `ChannelMember`. */
+  readonly account: ChannelMember["account"];
 }
 
 /** Looks for peers that share a content. Rejects when there are none, and with the signal's reason. */
@@ -79,6 +82,8 @@ interface Row {
   /** `ImportedEntry`, JSON; null when no list names it. */
   readonly imported: string | null;
   readonly may_name_private: number;
+  /** `ChannelMember.account`, JSON. */
+  readonly account: string | null;
   /** 0: never. */
   readonly checked_at: number;
 }
@@ -156,7 +161,9 @@ export class ItemChecks {
     let neverChecked = 0;
     for (let at = 0; at < from.length && neverChecked < MAX_SWEPT; at += READ_AT_ONCE) {
       const { rows } = await sql<Row>`SELECT playlist_items.id, ${LASTING_HASH} AS hash, transport_type, content_id,
-          infohash, url, imported, ${MAY_NAME_PRIVATE} AS may_name_private, coalesce(checked_at, 0) AS checked_at
+          infohash, url, imported, ${MAY_NAME_PRIVATE} AS may_name_private, (
+          SELECT json_object('list', id, 'name', name, 'maxConnections', max_connections) FROM external_playlists
+          WHERE external_playlists.id = playlist_items.external_playlist_id) AS account, coalesce(checked_at, 0) AS checked_at
         FROM ${among(from.subarray(at, at + READ_AT_ONCE))}
         LEFT JOIN item_checks ON item_checks.hash = ${LASTING_HASH} WHERE ${isSelected(filter)}`.execute(db);
       for (const row of rows) {
@@ -181,6 +188,7 @@ export class ItemChecks {
       ? row.url
       : addressWithHeaders(row.url, JSON.parse(row.imported) as ImportedEntry);
     const mayNamePrivate = Boolean(row.may_name_private);
+    const account = row.account === null ? null : JSON.parse(row.account) as Wanted["account"];
     const late = deadline(
       this.#clock,
       ITEM_TIMEOUT_MS,
@@ -188,7 +196,7 @@ export class ItemChecks {
       () => new MillraceError("timeout", "no answer in time"),
     );
     try {
-      const sign = await this.#probe({ transportType, selector, url, mayNamePrivate }, late.signal);
+      const sign = await this.#probe({ transportType, selector, url, mayNamePrivate, account }, late.signal);
       // An aborted search proves nothing about the item.
       if (signal.aborted) throw abortError(signal);
       return sign;

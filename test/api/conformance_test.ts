@@ -70,6 +70,7 @@ const EXTERNAL: Shape = {
   login: "string",
   password: "string",
   user_agent: "string",
+  max_connections: "integer",
   update_interval: "integer",
   updated_at: "integer",
   last_update: "integer",

@@ -25,6 +25,7 @@ test("every parameter of the external playlist methods has its effect", async ()
     login: "me",
     password: "",
     user_agent: "",
+    max_connections: 0,
     update_interval: 120,
     last_update: 0,
     last_error: "",
@@ -102,6 +103,24 @@ test("external_playlist_edit moves a list and keeps its items; a new server gets
   );
   assertMatch(await refused({ url: "ftp://h/" }), /invalid url/);
   assertMatch(await refused({ user_agent: "é" }), /user_agent/);
+  await call("external_playlist_delete", { id });
+});
+
+test("external_playlist_add and _edit keep how many connections a provider allows", async () => {
+  Object.assign(source.behaviour, { text: LIST, credentials: null });
+  const base = { category: "", name: "mine", update_interval: "0" };
+  const add = { ...base, type: "broadcast", url: `${source.url}/few.m3u`, update_now: "0", max_connections: "2" };
+  const id = String(await call("external_playlist_add", add));
+  const shown = async () => (await call("external_playlist_get", { id })).playlist[0].max_connections;
+  assertEquals(await shown(), 2);
+  await call("external_playlist_edit", { ...base, id });
+  assertEquals(await shown(), 2);
+  await call("external_playlist_edit", { ...base, id, max_connections: "0" });
+  assertEquals(await shown(), 0);
+  assertMatch(
+    (await post("external_playlist_edit", { ...base, id, max_connections: "-1" })).error!.message,
+    /max_conn/,
+  );
   await call("external_playlist_delete", { id });
 });
 

@@ -55,6 +55,25 @@ test("Channels.members() returns the named item, the one that played last, favou
   });
 });
 
+test("Channels.members() returns what peers share first or last, as set, and else keeps the order", async () => {
+  await withLibrary(async ({ store, playlist, channels }) => {
+    const byHttp = { infohash: "", transportType: "direct" };
+    const [one, two, three, four] = [
+      await playlist.add(item("News", 1)),
+      await playlist.add(item("News HD", 2, { ...byHttp, url: "http://a.example/live" })),
+      await playlist.add(item("News 4K", 3)),
+      await playlist.add(item("News SD", 4, { ...byHttp, url: "http://b.example/live" })),
+    ];
+    const ids = async (from: Channels, name: Parameters<Channels["members"]>[0]) =>
+      (await from.members(name)).map(({ id }) => id);
+    assertEquals(await ids(channels, { item: four }), [four, one, two, three]);
+    assertEquals(await ids(new Channels(store, "peers-first"), { item: four }), [one, three, four, two]);
+    const last = new Channels(store, "peers-last");
+    assertEquals(await ids(last, { group: "name:news" }), [two, four, one, three]);
+    assertEquals(await ids(last, { item: three }), [two, four, three, one]);
+  });
+});
+
 test("Channels.members() leaves out items that are disabled, deleted or not playable by this engine", async () => {
   await withLibrary(async ({ playlist, channels }) => {
     const [one, two, three] = [

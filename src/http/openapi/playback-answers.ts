@@ -82,6 +82,7 @@ export const SESSION_STATE = z.object({
     playing: z.boolean().describe("Data of it comes"),
     changes: z.int().describe("How often another address had to continue, or the same again"),
     reason: z.string().nullable().describe("Why the one before was left; null: none was"),
+    title: z.string().nullable().describe("What a radio says that it plays; null: it says nothing"),
   }).optional().describe("Channels that come by HTTP only: where it comes from"),
   pieces: z.object({
     count: z.int(),

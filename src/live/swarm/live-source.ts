@@ -51,6 +51,8 @@ export interface ChannelFacts {
   readonly changes: number;
   /** Why the one before was left, or this one does not play yet; null: it plays since the start. */
   readonly reason: string | null;
+  /** What a radio says that it plays; null: it says nothing. */
+  readonly title: string | null;
 }
 
 /** One broadcast, or a channel that comes by HTTP. */

@@ -1,4 +1,4 @@
-/** Reads one address of a channel, once: a transport stream over HTTP, or the segments of an HLS playlist. */
+/** Reads one address of a channel, once: a transport stream or a radio over HTTP, or the segments of an HLS playlist. */
 import { concatBytes } from "../../bytes/hex.ts";
 import { headersFor, readPlayerAddress } from "../../content/analysis/player-address.ts";
 import type { FetchPorts, OpenedUrl } from "../../content/fetch-guard.ts";
@@ -12,6 +12,7 @@ import { inPackets } from "../../inputs/packets.ts";
 import { HEAD_BYTES, isPlaylist, isTransportStream } from "../../inputs/sniff.ts";
 import { describeUrl } from "../../inputs/spec.ts";
 import { SourceWeb } from "../../inputs/web.ts";
+import { PackedSound, RadioMuxer, radioSyntax, TitleFilter } from "./radio.ts";
 import type { LiveInputEvent } from "../../live/broadcast/input.ts";
 import type { Logger } from "../../ports.ts";
 
@@ -24,8 +25,12 @@ export interface AddressRules {
   readonly allowPrivate: boolean;
   /** For how long nothing may come, ms. */
   readonly silenceMs: number;
+  /** Called with the title of what a radio plays now. */
+  readonly titled: (title: string) => void;
 }
 
+/** Servers of radio send titles between the sound to those who ask. */
+const ASKS_FOR_TITLES = { "icy-metadata": "1" };
 /**
  * How far ahead of its time the media of a playlist leaves, ms: servers name some segments at once, and with this much
  * a playlist of ours can be given out at once, too.
@@ -39,7 +44,7 @@ const HLS_LEAD_MS = 4000;
 export async function* addressEvents(
   ports: AddressPorts,
   address: string,
-  { allowPrivate, silenceMs }: AddressRules,
+  { allowPrivate, silenceMs, titled }: AddressRules,
   signal: AbortSignal,
 ): AsyncGenerator<LiveInputEvent, boolean> {
   const player = readPlayerAddress(address);
@@ -49,8 +54,8 @@ export async function* addressEvents(
   const both = AbortSignal.any([signal, own.signal]);
   try {
     const web = new SourceWeb(ports, url, rules);
-    const opened = await inTime(ports, silenceMs, web.open(url, {}, both), both);
-    const body = opened.body[Symbol.asyncIterator]();
+    const opened = await inTime(ports, silenceMs, web.open(url, { headers: ASKS_FOR_TITLES }, both), both);
+    const body = withoutTitles(opened, titled)[Symbol.asyncIterator]();
     const next = () => inTime(ports, silenceMs, body.next(), both);
     const head = await read(next, HEAD_BYTES);
     if (isPlaylist(head)) {
@@ -59,16 +64,22 @@ export async function* addressEvents(
       const events = hlsEvents(ports, web, url, both, {
         first: { text, url: opened.url },
         leadMs: HLS_LEAD_MS,
+        converter: new PackedSound(),
         refusal: (reason) => `${describeUrl(url)} cannot be played: ${reason}`,
       });
       // A player has the lead, too, before it shows nothing new.
       yield* watched(ports, events, silenceMs + HLS_LEAD_MS, both);
       return true;
     }
-    if (!isTransportStream(head)) throw otherFormat(url, opened);
+    const syntax = isTransportStream(head) ? null : radioSyntax(head);
+    if (syntax === null && !isTransportStream(head)) throw otherFormat(url, opened);
+    const radio = syntax === null ? null : new RadioMuxer(syntax);
+    const packets = (bytes: Uint8Array) => radio === null ? bytes : radio.push(bytes);
     const rest = async function* (): AsyncGenerator<LiveInputEvent, void> {
-      yield { kind: "data", bytes: head };
-      for (let chunk = await next(); !chunk.done; chunk = await next()) yield { kind: "data", bytes: chunk.value };
+      yield { kind: "data", bytes: packets(head) };
+      for (let chunk = await next(); !chunk.done; chunk = await next()) {
+        yield { kind: "data", bytes: packets(chunk.value) };
+      }
     };
     yield* paced(inPackets(rest()), ports.clock, SENDER_PACE, both);
     return opened.headers.has("content-length");
@@ -77,10 +88,20 @@ export async function* addressEvents(
   }
 }
 
+/** The body of a response without the titles of what it plays. */
+async function* withoutTitles(
+  { body, headers }: OpenedUrl,
+  titled: (title: string) => void,
+): AsyncGenerator<Uint8Array> {
+  const interval = headers.get("icy-metaint") ?? "";
+  const filter = /^[1-9]\d{0,6}$/.test(interval) ? new TitleFilter(Number(interval), titled) : null;
+  for await (const chunk of body) yield filter === null ? chunk : filter.push(chunk);
+}
+
 /** What is wrong with an address that sends neither. */
 function otherFormat(url: string, { headers }: OpenedUrl): MillraceError {
   const type = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(headers.get("content-type") ?? "")?.[0] ?? "no type";
-  return new MillraceError("unsupported_media", `${describeUrl(url)} sends neither MPEG TS nor HLS (${type})`);
+  return new MillraceError("unsupported_media", `${describeUrl(url)} sends neither MPEG TS, HLS nor radio (${type})`);
 }
 
 /** `promise`, which is given up after `silenceMs`. */

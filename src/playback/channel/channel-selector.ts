@@ -3,6 +3,16 @@ import { withSignal } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
 import type { StreamOrigin } from "../live/live-streams.ts";
 
+/** An account at a provider: a list of the user's. */
+export interface ChannelAccount {
+  /** Id of the list. */
+  readonly list: number;
+  /** Its name. */
+  readonly name: string;
+  /** Connections that the provider allows at once; 0: any number. */
+  readonly maxConnections: number;
+}
+
 /** One of the addresses of a channel. */
 export interface ChannelAddress {
   /** http or https; the fields to send stand behind a `|`, as players write them. */
@@ -13,6 +23,8 @@ export interface ChannelAddress {
   readonly mayNamePrivate: boolean;
   /** Item of the library; null: none. */
   readonly item: number | null;
+  /** The account whose connection it takes; null or absent: none that is known. */
+  readonly account?: ChannelAccount | null;
 }
 
 /** A channel: its addresses stand in for each other. */
@@ -22,6 +34,8 @@ export interface ChannelSelector {
   readonly name: string;
   /** At least one; the first is played first, and names the channel. */
   readonly addresses: readonly ChannelAddress[];
+  /** It is started to be recorded. Default false. */
+  readonly isRecorded?: boolean;
 }
 
 /** Finds channels; `ChannelSources` implements it. */

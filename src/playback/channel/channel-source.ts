@@ -12,8 +12,10 @@ import type { ChannelFacts, LiveSource, LiveStatus } from "../../live/swarm/live
 import type { MemberFigures } from "../../live/swarm/member-figures.ts";
 import type { Clock, Logger } from "../../ports.ts";
 import { RateMeter } from "../../swarm/rate-meter.ts";
+import type { AccountConnections } from "./account-connections.ts";
 import { addressEvents, type AddressPorts } from "./address-events.ts";
 import { ChannelFeed } from "./channel-feed.ts";
+import type { ChannelAccount } from "./channel-selector.ts";
 
 /** An address from which nothing comes for this long is left, ms: about as long as players have in store. */
 const SILENCE_MS = 3000;
@@ -21,6 +23,11 @@ const SILENCE_MS = 3000;
 const ONLY_SILENCE_MS = 10_000;
 /** An address that played for this long was a good one, ms: it may be opened again at once. */
 const GOOD_AFTER_MS = 10_000;
+/**
+ * The last address that is left waits this long for a connection of its account, ms: somebody who changes from channel to
+ * channel has left the one before a moment ago.
+ */
+const CONNECTION_WAIT_MS = 7000;
 /** The window hears of what came at most this often, ms; it looks by itself ten times a second. */
 const TELL_MS = 50;
 
@@ -34,7 +41,11 @@ export interface ChannelParts {
     readonly address: string;
     readonly allowPrivate: boolean;
     readonly item: number | null;
+    readonly account: ChannelAccount | null;
   }[];
+  readonly accounts: Pick<AccountConnections, "take">;
+  /** What its connection is for now: one of `RANKS`. */
+  readonly rank: () => number;
   /** The same for channels of the same addresses, in whatever order. */
   readonly set: string;
 }
@@ -52,6 +63,7 @@ export class ChannelSource implements LiveSource {
   #isPlaying = false;
   #changes = 0;
   #reason: string | null = null;
+  #title: string | null = null;
   #toldMs = -Infinity;
 
   constructor(parts: ChannelParts) {
@@ -87,6 +99,7 @@ export class ChannelSource implements LiveSource {
       isPlaying: this.#isPlaying,
       changes: this.#changes,
       reason: this.#reason,
+      title: this.#title,
     };
   }
 
@@ -126,7 +139,8 @@ export class ChannelSource implements LiveSource {
       const sinceMs = clock.monotonic();
       let trouble: unknown = new MillraceError("closed", "the server ended the stream");
       try {
-        if (await this.#read()) return this.#over();
+        const isLast = short % addresses.length === addresses.length - 1;
+        if (await this.#read(isLast ? CONNECTION_WAIT_MS : 0)) return this.#over();
       } catch (error) {
         trouble = error;
       }
@@ -150,17 +164,27 @@ export class ChannelSource implements LiveSource {
     }
   }
 
-  /** Reads the present address; returns whether it has ended for good. */
-  async #read(): Promise<boolean> {
-    const { ports, addresses } = this.#parts;
-    const { address, allowPrivate } = addresses[this.#index]!;
+  /** Reads the present address, which may wait so long for a connection; returns whether it has ended for good. */
+  async #read(waitMs: number): Promise<boolean> {
+    const { ports, addresses, accounts, rank } = this.#parts;
+    const { address, allowPrivate, account } = addresses[this.#index]!;
     const silenceMs = addresses.length === 1 ? ONLY_SILENCE_MS : SILENCE_MS;
-    const events = addressEvents(ports, address, { allowPrivate, silenceMs }, this.ending);
-    for (;;) {
-      const { done, value } = await events.next();
-      if (done) return value;
-      if (value.kind === "lost") this.node.cut();
-      else this.#deliver(value.bytes);
+    this.#title = null;
+    const titled = (title: string) => void (this.#title = title);
+    const needed = new AbortController();
+    const user = { rank, giveUp: (reason: MillraceError) => needed.abort(reason) };
+    const giveBack = await accounts.take(account, user, waitMs, this.ending);
+    try {
+      const signal = AbortSignal.any([this.ending, needed.signal]);
+      const events = addressEvents(ports, address, { allowPrivate, silenceMs, titled }, signal);
+      for (;;) {
+        const { done, value } = await events.next();
+        if (done) return value;
+        if (value.kind === "lost") this.node.cut();
+        else this.#deliver(value.bytes);
+      }
+    } finally {
+      giveBack();
     }
   }
 

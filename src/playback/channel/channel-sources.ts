@@ -5,12 +5,25 @@ import { checkedTarget, parseHttpUrl } from "../../content/guarded-target.ts";
 import { mayNamePrivate, type ResolverParts } from "../../content/resolve.ts";
 import { MillraceError } from "../../errors.ts";
 import type { StreamOrigin } from "../live/live-streams.ts";
+import type { Session } from "../session-base.ts";
+import { AccountConnections, RANKS } from "./account-connections.ts";
 import type { AddressPorts } from "./address-events.ts";
 import type { ChannelOrigins, ChannelSelector } from "./channel-selector.ts";
 import { ChannelSource } from "./channel-source.ts";
 
 /** Channels at once. Each is a connection, and a window in memory. */
 const MAX_CHANNELS = 256;
+
+/** The owner of sessions that record (`SessionIdentity`). */
+export const RECORDER = "recorder";
+/**
+ * A viewer without a connection who asks for nothing for this long has left, ms. Players of HLS ask for something every two
+ * to five seconds.
+ */
+const LEFT_AFTER_MS = { ts: 1500, hls: 6000, file: 1500 };
+
+/** Of a session, what tells whether somebody watches it. */
+export type ChannelSession = Pick<Session, "identity" | "hasBody" | "idleMs">;
 
 /** Which addresses may be opened. */
 export type ChannelReach = Pick<ResolverParts, "allowPrivateFetch" | "isFromPublic">;
@@ -20,10 +33,19 @@ export class ChannelSources implements ChannelOrigins {
   readonly #ports: AddressPorts;
   readonly #reach: ChannelReach;
   readonly #running = new Map<string, ChannelSource>();
+  /** The connections of accounts. */
+  readonly accounts: AccountConnections;
+  #sessions: () => readonly ChannelSession[] = () => [];
 
   constructor(ports: AddressPorts, reach: ChannelReach) {
     this.#ports = ports;
     this.#reach = reach;
+    this.accounts = new AccountConnections(ports.clock);
+  }
+
+  /** From now on `sessions` tells which channels are watched and recorded. Before, all are watched. */
+  watchedBy(sessions: () => readonly ChannelSession[]): void {
+    this.#sessions = sessions;
   }
 
   /** Channels that are being read now. */
@@ -32,12 +54,14 @@ export class ChannelSources implements ChannelOrigins {
   }
 
   async origin(selector: ChannelSelector, callerIsLocal: boolean, signal: AbortSignal): Promise<StreamOrigin> {
-    const { name } = selector;
-    const addresses = await Promise.all(selector.addresses.map(async ({ address, named, item, ...by }) => {
-      parseHttpUrl(readPlayerAddress(address).url);
-      const context = { callerIsLocal: callerIsLocal || by.mayNamePrivate };
-      return { address, item, allowPrivate: await mayNamePrivate(this.#reach, context, named) };
-    }));
+    const { name, isRecorded = false } = selector;
+    const addresses = await Promise.all(
+      selector.addresses.map(async ({ address, named, item, account = null, ...by }) => {
+        parseHttpUrl(readPlayerAddress(address).url);
+        const context = { callerIsLocal: callerIsLocal || by.mayNamePrivate };
+        return { address, item, account, allowPrivate: await mayNamePrivate(this.#reach, context, named) };
+      }),
+    );
     const first = addresses[0]!.address;
     const set = JSON.stringify(addresses.map(({ address }) => address).sort());
     // One that began with another address may play this one by now.
@@ -53,7 +77,9 @@ export class ChannelSources implements ChannelOrigins {
       infohashHex,
       acquire: () => {
         if (this.#running.size >= MAX_CHANNELS) throw new MillraceError("too_busy", "too many channels at once");
-        const swarm = new ChannelSource({ ports: this.#ports, infohashHex, name, addresses, set });
+        const rank = () => this.#rankOf(infohashHex, isRecorded);
+        const { accounts } = this;
+        const swarm = new ChannelSource({ ports: this.#ports, infohashHex, name, addresses, set, accounts, rank });
         this.#running.set(infohashHex, swarm);
         return {
           swarm,
@@ -65,6 +91,19 @@ export class ChannelSources implements ChannelOrigins {
       },
     };
   }
+
+  /** What the channel's connection is for. It has no session while it starts. */
+  #rankOf(infohashHex: string, isRecorded: boolean): number {
+    const users = this.#sessions().filter(({ identity }) => identity.infohashHex === infohashHex);
+    if (users.length === 0) return isRecorded ? RANKS.recorded : RANKS.watched;
+    return Math.max(...users.map(rankOf));
+  }
+}
+
+/** How much a session counts. */
+function rankOf({ identity: { owner, output }, hasBody, idleMs }: ChannelSession): number {
+  if (owner === RECORDER) return RANKS.recorded;
+  return hasBody || idleMs < LEFT_AFTER_MS[output] ? RANKS.watched : RANKS.idle;
 }
 
 async function infohashOf(address: string): Promise<string> {

@@ -53,6 +53,7 @@ export class ExternalPlaylists {
         login,
         password: sealed,
         user_agent: list.userAgent ?? "",
+        max_connections: list.maxConnections ?? 0,
         update_interval: list.updateInterval,
         updated_at: now,
         last_update: 0,
@@ -94,6 +95,7 @@ export class ExternalPlaylists {
         password,
         ...(url === row.url ? {} : { url, allow_private: Number(edit.allowPrivate ?? false) }),
         ...(edit.userAgent === undefined ? {} : { user_agent: edit.userAgent }),
+        ...(edit.maxConnections === undefined ? {} : { max_connections: edit.maxConnections }),
         update_interval: edit.updateInterval,
         updated_at: now,
         ...(edit.updateInterval === row.update_interval
@@ -179,6 +181,7 @@ function shown(row: ExternalRow): ExternalPlaylist {
     url,
     login,
     userAgent,
+    maxConnections: row.max_connections,
     updateInterval: row.update_interval,
     updatedAt: row.updated_at,
     lastUpdate: row.last_update,

@@ -13,6 +13,8 @@ export interface ExternalPlaylist {
   readonly login: string;
   /** Empty: the engine's own. */
   readonly userAgent: string;
+  /** Connections that its provider allows at once; 0: any number. */
+  readonly maxConnections: number;
   /** Seconds; 0: updated by hand only. */
   readonly updateInterval: number;
   /** When it was added or last edited. */
@@ -39,6 +41,8 @@ export interface NewExternalPlaylist {
   readonly password?: string | undefined;
   /** The name under which the list is fetched: many servers let in only players they know. Default: the engine's own. */
   readonly userAgent?: string | undefined;
+  /** Connections that its provider allows at once. Default 0: any number. */
+  readonly maxConnections?: number | undefined;
   /** True when the caller may name private addresses; applies to all later fetches, too. */
   readonly allowPrivate: boolean;
 }
@@ -52,6 +56,8 @@ export interface ExternalPlaylistEdit {
   readonly url?: string | undefined;
   /** As in `NewExternalPlaylist`; counts where `url` is given. */
   readonly allowPrivate?: boolean;
+  /** Absent: stays. */
+  readonly maxConnections?: number | undefined;
   /** Absent: stays. Empty: the engine's own. */
   readonly userAgent?: string | undefined;
   /** Absent: stays. Empty: removes login and password. */

@@ -33,7 +33,16 @@ test("Sessions.start() plays an address for all viewers from one upstream, and c
   await run(5000);
   assert(viewers.every(({ bytes }) => bytes > 60_000), JSON.stringify(viewers));
   assertEquals(asked, [A]);
-  assertEquals(facts(one), { index: 0, count: 1, item: 1, address: A, playing: true, changes: 0, reason: null });
+  assertEquals(facts(one), {
+    index: 0,
+    count: 1,
+    item: 1,
+    address: A,
+    playing: true,
+    changes: 0,
+    reason: null,
+    title: null,
+  });
   await viewers[0]!.leave();
   await run(11_000);
   assertEquals([open[0]!.isLeft, sessions.list().length], [false, 1], "one of them watches");
@@ -57,7 +66,16 @@ test("Sessions.start() gives another address of a channel 3 s after the first fe
   await run(3000);
   assert(viewer.bytes > before + 30_000, `${viewer.bytes - before} bytes`);
   const reason = "nothing came for 3 s";
-  assertEquals(facts(session), { index: 1, count: 2, item: 2, address: B, playing: true, changes: 1, reason });
+  assertEquals(facts(session), {
+    index: 1,
+    count: 2,
+    item: 2,
+    address: B,
+    playing: true,
+    changes: 1,
+    reason,
+    title: null,
+  });
   session.stop("done");
 });
 
@@ -66,7 +84,10 @@ test("Sessions.start() passes over addresses that are missing, or send something
   const { asked, begin } = setUpChannels({ [A]: 404, [page]: "<html>".padEnd(5000, "x"), [B]: "sends" });
   const session = await begin([A, page, B]);
   assertEquals(asked, [A, page, B]);
-  assertMatch(JSON.stringify(facts(session)), /"index":2.*"item":3.*"changes":2,"reason":".*neither MPEG TS nor HLS/);
+  assertMatch(
+    JSON.stringify(facts(session)),
+    /"index":2.*"item":3.*"changes":2,"reason":".*neither MPEG TS, HLS nor radio/,
+  );
   session.stop("done");
 });
 
@@ -115,6 +136,24 @@ test("Sessions.start() opens addresses of the private network only where the cal
   // It runs, and others still may not name it.
   await assertRejects(() => begin([lan], { callerIsLocal: false }), MillraceError, "private network");
   session.stop("done");
+});
+
+test("Sessions.start() follows an address of the Internet into the private network neither by redirects nor by lists", async () => {
+  const lan = "http://camera.lan/0.ts";
+  const list = (line: string) => `#EXTM3U\n#EXT-X-TARGETDURATION:6\n${line}\n`;
+  const { asked, begin } = setUpChannels({
+    [A]: { to: "http://camera.lan/live" },
+    [B]: list(`#EXT-X-STREAM-INF:BANDWIDTH=1\nhttp://camera.lan/list.m3u8`),
+    "http://c.example/live": list(`#EXTINF:6,\n${lan}\n#EXT-X-ENDLIST`),
+    "http://d.example/live": list(
+      `#EXT-X-KEY:METHOD=AES-128,URI="http://camera.lan/key"\n#EXTINF:6,\n0.ts\n#EXT-X-ENDLIST`,
+    ),
+    "http://d.example/0.ts": "sends",
+  });
+  for (const address of [A, B, "http://c.example/live", "http://d.example/live"]) {
+    await assertRejects(() => begin([address], { callerIsLocal: true }), MillraceError);
+  }
+  assertEquals(asked.filter((url) => url.includes(".lan")), []);
 });
 
 test("Sessions.start() sends an address's own fields, and to other origins only the name of the player", async () => {

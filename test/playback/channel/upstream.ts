@@ -2,7 +2,7 @@
 import { assert } from "@std/assert";
 import type { HttpClientAnswer, HttpClientRequest } from "../../../src/ports.ts";
 import type { ChannelAddress } from "../../../src/playback/channel/channel-selector.ts";
-import { ChannelSources } from "../../../src/playback/channel/channel-sources.ts";
+import { ChannelSources, RECORDER } from "../../../src/playback/channel/channel-sources.ts";
 import type { LiveSession } from "../../../src/playback/live/live-session.ts";
 import type { StartRequest } from "../../../src/playback/start-request.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -44,11 +44,11 @@ export class Upstream {
   }
 }
 
-/** What an address answers: a status, a text, or a body that the test sends. */
-export type Answer = number | string | Uint8Array | "sends" | "hangs";
+/** What an address answers: a status, a text, a body that the test sends, or another address. */
+export type Answer = number | string | Uint8Array | { readonly to: string } | "sends" | "hangs";
 
-/** Channels over addresses that answer with `answers`; hosts of `.lan` are private. */
-export function setUpChannels(answers: Record<string, Answer>) {
+/** Channels over addresses that answer with `answers`, those that send with `fields`; hosts of `.lan` are private. */
+export function setUpChannels(answers: Record<string, Answer>, fields: Record<string, string> = {}) {
   const clock = new FakeClock();
   const asked: string[] = [];
   const open: Upstream[] = [];
@@ -72,10 +72,14 @@ export function setUpChannels(answers: Record<string, Answer>) {
         if (answer === "sends") {
           const upstream = new Upstream(request);
           open.push(upstream);
-          return Promise.resolve({ status: 200, headers: new Headers(), body: upstream.body } as HttpClientAnswer);
+          return Promise.resolve(
+            { status: 200, headers: new Headers(fields), body: upstream.body } as HttpClientAnswer,
+          );
         }
         const response = typeof answer === "number"
           ? new Response("no", { status: answer })
+          : typeof answer === "object" && "to" in answer
+          ? new Response("", { status: 302, headers: { location: answer.to } })
           : new Response(answer as BodyInit, { headers: { "content-length": String(answer.length) } });
         return Promise.resolve(
           { status: response.status, headers: response.headers, body: response.body! } as HttpClientAnswer,
@@ -85,10 +89,12 @@ export function setUpChannels(answers: Record<string, Answer>) {
   } as ConstructorParameters<typeof ChannelSources>[0];
   const channels = new ChannelSources(ports, { allowPrivateFetch: false, isFromPublic: () => Promise.resolve(false) });
   const sessions = makeSessions(clock, new FakeSwarms(new FakeSwarm([])), { channels });
+  channels.watchedBy(() => sessions.list());
   const request = (addresses: readonly (string | Partial<ChannelAddress>)[], more: Partial<StartRequest> = {}) => {
     const selector = {
       kind: "channel",
       name: "News",
+      isRecorded: more.owner === RECORDER,
       addresses: addresses.map((one, i) => {
         const { address = "", ...rest } = typeof one === "string" ? { address: one } : one;
         return { address, named: address, mayNamePrivate: false, item: i + 1, ...rest };
@@ -110,12 +116,16 @@ export function setUpChannels(answers: Record<string, Answer>) {
       await new Promise((resolve) => setTimeout(resolve));
     }
   };
-  /** As `start`, while the upstreams send. */
-  const begin = async (...args: Parameters<typeof request>): Promise<LiveSession> => {
+  /** As `start`, while the upstreams send, as `run` does with `sends`. */
+  const begin = async (
+    addresses: Parameters<typeof request>[0],
+    more: Partial<StartRequest> = {},
+    sends?: (upstream: Upstream) => boolean,
+  ): Promise<LiveSession> => {
     let isOver = false;
-    const starting = start(...args).finally(() => isOver = true);
+    const starting = start(addresses, more).finally(() => isOver = true);
     starting.catch(() => {});
-    while (!isOver) await run(STEP_MS);
+    while (!isOver) await run(STEP_MS, sends);
     return await starting;
   };
   return { clock, asked, open, channels, sessions, request, begin, run };

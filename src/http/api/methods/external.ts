@@ -10,6 +10,9 @@ const LOGIN = SHORT_TEXT.optional().describe("Name for HTTP Basic authentication
 const USER_AGENT = SHORT_TEXT.optional().describe(
   "Our addition: the name under which it is fetched, such as that of a player; empty: the engine's own",
 );
+const MAX_CONNECTIONS = z.int().min(0).max(1000).optional().describe(
+  "Our addition: connections that its provider allows at once; 0: any number",
+);
 const PASSWORD = SHORT_TEXT.optional().describe("Password for HTTP Basic authentication");
 /** Seconds since 1970. */
 const TIME = z.int().min(0);
@@ -25,6 +28,7 @@ const EXTERNAL_PLAYLIST = z.object({
   login: z.string(),
   password: z.literal("").describe("Passwords are never told"),
   user_agent: z.string().describe("Our addition: the name under which it is fetched; empty: the engine's own"),
+  max_connections: z.int().describe("Our addition: connections that its provider allows at once; 0: any number"),
   update_interval: INTERVAL,
   updated_at: TIME,
   last_update: TIME,
@@ -34,11 +38,22 @@ const EXTERNAL_PLAYLIST = z.object({
 }).meta({ id: "ExternalPlaylist" });
 
 function externalJson(list: ExternalPlaylist): z.input<typeof EXTERNAL_PLAYLIST> {
-  const { userAgent, updateInterval, updatedAt, lastUpdate, nextUpdate, lastError, lastErrorCode, ...same } = list;
+  const {
+    userAgent,
+    maxConnections,
+    updateInterval,
+    updatedAt,
+    lastUpdate,
+    nextUpdate,
+    lastError,
+    lastErrorCode,
+    ...same
+  } = list;
   return {
     ...same,
     password: "",
     user_agent: userAgent,
+    max_connections: maxConnections,
     update_interval: updateInterval,
     updated_at: updatedAt,
     last_update: lastUpdate,
@@ -65,6 +80,7 @@ export const EXTERNAL_METHODS: readonly Method[] = [
       login: LOGIN,
       password: PASSWORD,
       user_agent: USER_AGENT,
+      max_connections: MAX_CONNECTIONS,
     }),
     result: ID,
     handle: (params, { parts, mayFetchPrivate }) =>
@@ -77,6 +93,7 @@ export const EXTERNAL_METHODS: readonly Method[] = [
         login: params.login,
         password: params.password,
         userAgent: params.user_agent,
+        maxConnections: params.max_connections,
         allowPrivate: mayFetchPrivate,
       }, params.update_now),
   }),
@@ -122,13 +139,14 @@ export const EXTERNAL_METHODS: readonly Method[] = [
       login: LOGIN,
       password: PASSWORD,
       user_agent: USER_AGENT,
+      max_connections: MAX_CONNECTIONS,
     }),
     result: OK,
     async handle(
-      { id, update_interval: updateInterval, user_agent: userAgent, ...edit },
+      { id, update_interval: updateInterval, user_agent: userAgent, max_connections: maxConnections, ...edit },
       { parts, mayFetchPrivate: allowPrivate },
     ) {
-      await parts.lists.editExternal(id, { ...edit, updateInterval, userAgent, allowPrivate });
+      await parts.lists.editExternal(id, { ...edit, updateInterval, userAgent, maxConnections, allowPrivate });
       return "ok" as const;
     },
   }),
