@@ -1,6 +1,7 @@
 /** Recordings by the methods of the API, and the addresses at which they play. */
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { writeXmltvTime } from "../../src/playlist/guide/xmltv-time.ts";
 import { EndlessClip } from "../playback/live-support.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 import { until } from "../support/until.ts";
@@ -51,6 +52,45 @@ test("recording_start records a channel that plays while it grows, for those wit
       await whole.body!.cancel();
       assertEquals((await call("recording_delete", { token: TOKEN, id })).result, "ok");
       assertEquals([await list(), (await get(url)).status], [[], 404]);
+    }, { stateDir: `${directory.path}/state` });
+  } finally {
+    await web.close();
+    await directory.remove();
+  }
+});
+
+test("recording_start records a programme of the guide, with margins, and says which one there is none of", async () => {
+  const directory = await temporaryDirectory();
+  const nowS = Math.floor(Date.now() / 1000);
+  const programme = (title: string, fromS: number, untilS: number) =>
+    `<programme start="${writeXmltvTime(nowS + fromS)}" stop="${writeXmltvTime(nowS + untilS)}" channel="a">` +
+    `<title>${title}</title></programme>`;
+  const web = await serveWeb((_request, response) => {
+    response.end(`<tv>${programme("Past", -7200, -3600)}${programme("Film", 3600, 7200)}</tv>`);
+  });
+  try {
+    await withEngine(async ({ call: post }) => {
+      const call = (method: string, params: Record<string, string> = {}) => post(method, { token: TOKEN, ...params });
+      const fields = { title: "News", video_url: "http://a.example/live", is_live: "1" };
+      const item = String((await call("playlist_add_item", fields)).result);
+      await call("playlist_update_item", { id: item, tvg_id: "a" });
+      const guide = await call("epg_source_add", {
+        url: `${web.base}/guide.xml`,
+        update_now: "0",
+        update_interval: "0",
+      });
+      assertEquals((await call("epg_source_update", { id: String(guide.result) })).result, "ok");
+      const { result, error } = await call("recording_start", { item, programme: String(nowS + 5000) });
+      assertEquals([error, result?.title, result?.state], [null, "Film", "planned"]);
+      assertEquals([result.from - nowS, result.until - nowS], [3600 - 60, 7200 + 300]);
+      const margins = { margin_before: "0", margin_after: "7" };
+      const exact = (await call("recording_start", { item, programme: String(nowS + 3600), ...margins })).result;
+      assertEquals([exact.from - nowS, exact.until - nowS], [3600, 7207]);
+      const message = async (params: Record<string, string>) =>
+        (await call("recording_start", params)).error?.message ?? "";
+      assertMatch(await message({ item, programme: String(nowS + 90_000) }), /no guide has a programme/);
+      assertMatch(await message({ item, programme: String(nowS - 5000) }), /it is over/);
+      assertMatch(await message({ direct_url: "http://a.example/", programme: String(nowS) }), /item/);
     }, { stateDir: `${directory.path}/state` });
   } finally {
     await web.close();

@@ -10,6 +10,12 @@ import { NONE, OK, SELECTORS, SHORT_TEXT } from "../schemas.ts";
 
 /** Recorded unless the caller says how long, s: a long evening. */
 const DEFAULT_DURATION_S = 4 * 3600;
+/** Longest margin, s. */
+const MAX_MARGIN_S = 3600;
+/** Programmes of one channel at one moment: guides overlap by mistake. */
+const MAX_ON_AT_ONCE = 16;
+/** Margins of a programme unless the caller says, s: broadcasters begin early by seconds, and end late by minutes. */
+const MARGINS_S = { before: 60, after: 300 };
 
 const ID = z.string().regex(/^[0-9a-f]{16}$/, "16 hexadecimal characters are expected").describe("Of the recording");
 
@@ -50,6 +56,24 @@ function recordingsOf({ recordings }: ApiParts): Recordings {
   throw new MillraceError("unavailable", "this engine keeps nothing on disk: start it with --state-dir to record");
 }
 
+/** When a programme of an item is recorded, Unix seconds, and its title; it is the one that is on at `atS`. */
+async function programmeOf(
+  { guide, clock }: ApiParts,
+  item: number | undefined,
+  atS: number,
+  margins: { readonly before: number; readonly after: number },
+): Promise<{ readonly fromS: number; readonly untilS: number; readonly title: string }> {
+  if (item === undefined) throw new ApiError(API_CODES.missingParameter, "missing parameter: item, with programme");
+  const [channel] = await guide.programmes([item], atS, atS + 1, MAX_ON_AT_ONCE);
+  const programme = channel?.programmes.find(({ start, stop }) => start <= atS && atS < stop);
+  if (programme === undefined) {
+    throw new MillraceError("not_found", "no guide has a programme of this channel at that time");
+  }
+  const untilS = programme.stop + margins.after;
+  if (untilS <= clock.now() / 1000) throw new MillraceError("invalid_argument", "invalid programme: it is over");
+  return { fromS: programme.start - margins.before, untilS, title: programme.title };
+}
+
 /** The methods of recordings. */
 export const RECORDING_METHODS: readonly Method[] = [
   defineMethod({
@@ -62,12 +86,22 @@ export const RECORDING_METHODS: readonly Method[] = [
       item: z.int().min(1).optional().describe("Number of an item of the playlist"),
       direct_url: z.string().max(8192).optional().describe("Address of a channel that comes by HTTP"),
       ...SELECTORS,
-      title: SHORT_TEXT.optional().describe("Default: that of the item"),
+      title: SHORT_TEXT.optional().describe("Default: that of the programme or item"),
+      programme: z.int().min(0).optional().describe(
+        "With item: a time at which the wanted programme of its channel is on, Unix seconds; instead of start and duration",
+      ),
+      margin_before: z.int().min(0).max(MAX_MARGIN_S).default(MARGINS_S.before).describe(
+        "How long before the programme it begins, seconds",
+      ),
+      margin_after: z.int().min(0).max(MAX_MARGIN_S).default(MARGINS_S.after).describe(
+        "How long after the programme it ends, seconds",
+      ),
       start: z.int().min(0).optional().describe("When it begins, Unix seconds, at most 20 days ahead. Default: now"),
       duration: z.int().min(1).max(MAX_DURATION_S).optional().describe("Seconds. Default: four hours"),
     }),
     result: RECORDING,
-    async handle({ item, direct_url: directUrl, content_id: contentId, title, start, duration, ...named }, call) {
+    async handle({ item, direct_url: directUrl, content_id: contentId, title, start: given, duration, ...more }, call) {
+      const { programme: atS, margin_before: before, margin_after: after, ...named } = more;
       const recordings = recordingsOf(call.parts);
       const wanted = { item, directUrl, contentId, ...named, mayNamePrivate: call.callerIsLocal };
       if (![item, directUrl, contentId, ...Object.values(named)].some((value) => value !== undefined)) {
@@ -77,6 +111,8 @@ export const RECORDING_METHODS: readonly Method[] = [
         );
       }
       const nowS = call.parts.clock.now() / 1000;
+      const programme = atS === undefined ? null : await programmeOf(call.parts, item, atS, { before, after });
+      const start = programme?.fromS ?? given;
       if (start !== undefined && start > nowS + MAX_AHEAD_S) {
         throw new MillraceError("invalid_argument", "invalid start: at most 20 days ahead");
       }
@@ -85,10 +121,10 @@ export const RECORDING_METHODS: readonly Method[] = [
         throw new MillraceError("not_found", "the playlist has nothing by that number to record");
       }
       const fromS = Math.max(nowS, start ?? nowS);
-      const untilS = fromS + (duration ?? DEFAULT_DURATION_S);
+      const untilS = Math.min(programme?.untilS ?? fromS + (duration ?? DEFAULT_DURATION_S), fromS + MAX_DURATION_S);
       const id = await recordings.start(
         wanted,
-        title ?? member?.title ?? "",
+        title ?? programme?.title ?? member?.title ?? "",
         Math.round(fromS * 1000),
         Math.round(untilS * 1000),
       );
