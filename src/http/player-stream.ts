@@ -2,18 +2,19 @@
 import { withSignal } from "../bytes/deadline.ts";
 import { isKnownMedia } from "../bytes/known-media.ts";
 import { readBounded } from "../bytes/read-bounded.ts";
-import type { StreamSelector } from "../content/selector.ts";
 import { MillraceError } from "../errors.ts";
+import { startOne } from "../playback/failover.ts";
 import { fileBody, manifestText, segmentBody } from "../playback/output.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import type { PlayerStream, StreamNeeds } from "../players/types.ts";
 import type { ApiCall } from "./api/method.ts";
+import type { ChannelStart } from "./channel-starts.ts";
 import { playbackUrl } from "./playback-url.ts";
 
 /** The stream for a player. */
 export interface WantedStream {
-  readonly selector: StreamSelector;
-  readonly fileIndex: number | undefined;
+  /** The first of them that starts is played. */
+  readonly sources: readonly Pick<ChannelStart, "selector" | "fileIndex" | "mayNamePrivate">[];
   readonly needs: StreamNeeds;
   readonly playerId: string;
 }
@@ -24,23 +25,28 @@ export interface WantedStream {
  * take for film or sound alone.
  */
 export async function startForPlayer(call: ApiCall, wanted: WantedStream, signal: AbortSignal): Promise<PlayerStream> {
-  const { sessions, sentSessions } = call.parts;
-  const session = await sessions.start({
-    selector: wanted.selector,
-    output: wanted.needs.output,
-    fileIndex: wanted.fileIndex,
-    pid: `player ${wanted.playerId}`,
-    clientHost: call.clientHost,
-    holder: call.holder,
-    callerIsLocal: call.callerIsLocal,
-    preferredAudioLanguage: null,
-    transcode: wanted.needs.sound === "aac" ? { mp3: false, ac3: true } : null,
-    clientSessionId: -1,
-    useApiStop: false,
-    stopNotifications: false,
-    forceRestart: false,
-    signal,
-  });
+  const { sessions, sentSessions, clock, log } = call.parts;
+  const sources = wanted.sources.map(({ selector, fileIndex, mayNamePrivate }) => ({
+    start: (own: AbortSignal) =>
+      sessions.start({
+        selector,
+        output: wanted.needs.output,
+        fileIndex: fileIndex ?? undefined,
+        pid: `player ${wanted.playerId}`,
+        clientHost: call.clientHost,
+        holder: call.holder,
+        callerIsLocal: call.callerIsLocal || mayNamePrivate,
+        preferredAudioLanguage: null,
+        transcode: wanted.needs.sound === "aac" ? { mp3: false, ac3: true } : null,
+        clientSessionId: -1,
+        useApiStop: false,
+        stopNotifications: false,
+        forceRestart: false,
+        signal: own,
+      }),
+    played: () => {},
+  }));
+  const { session } = await startOne({ clock, log, startTimeoutMs: sessions.startTimeoutMs }, sources, signal);
   const { infohashHex } = session.identity;
   try {
     await requireMedia(session, signal);

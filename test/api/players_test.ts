@@ -1,7 +1,10 @@
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { assertEquals, assertMatch } from "@std/assert";
-import { serveEngine } from "../support/engine.ts";
-import { withEngine } from "./support.ts";
+import { EndlessClip } from "../playback/live-support.ts";
+import { serveEngine, temporaryDirectory } from "../support/engine.ts";
+import { serveWeb } from "../support/web.ts";
+import { TOKEN, withEngine } from "./support.ts";
 
 const ID = "0123456789abcdef0123456789abcdef01234567";
 
@@ -80,4 +83,57 @@ test("a program of the engine's machine is listed for callers there, and refused
     const loud = { player_id: "program:mpv", command: "volume", volume: "101" };
     assertEquals((await call("control_player", loud)).error?.code, 3);
   }, { playerPrograms: ["mpv"], allowOrigins: ["https://tv.example"] });
+});
+
+test("open_in_player plays items and addresses that come by HTTP, elsewhere for those with the token alone", async () => {
+  await withEngine(async ({ call }) => {
+    const fields = { token: TOKEN, title: "News", video_url: "http://a.example/live", is_live: "1" };
+    const item = String((await call("playlist_add_item", fields)).result);
+    for (const named of [{ item }, { direct_url: "http://a.example/live" }] as Record<string, string>[]) {
+      const params = { player_id: "tv", ...named };
+      const code = async (more: Record<string, string>, from: "loopback" | "intranet") =>
+        (await call("open_in_player", { ...params, ...more }, { from })).error?.code;
+      // 5: it got as far as the player, which there is none of.
+      assertEquals([await code({}, "loopback"), await code({}, "intranet")], [5, 4]);
+      assertEquals([await code({ token: TOKEN }, "intranet"), await code({ token: "0".repeat(64) }, "intranet")], [
+        5,
+        4,
+      ]);
+    }
+    const missing = await call("open_in_player", { player_id: "tv", item: "99" });
+    assertMatch(missing.error!.message, /nothing by that number/);
+  });
+});
+
+test("open_in_player gives a player the stream of an item that comes by HTTP, from the next address where one fails", async () => {
+  const { path, remove } = await temporaryDirectory();
+  const web = await serveWeb((request, response) => {
+    if (request.url !== "/live") return void response.writeHead(404).end();
+    const media = new EndlessClip();
+    response.writeHead(200).write(media.next(3000));
+    const timer = setInterval(() => response.write(media.next(50)), 50);
+    response.on("close", () => clearInterval(timer));
+  });
+  // It notes that it was started, and ends.
+  const program = `${path}/mpv`;
+  await writeFile(program, `#!/bin/sh\necho started >> '${path}/log'\n`);
+  await chmod(program, 0o755);
+  const served = await serveEngine({ accessToken: TOKEN, playerPrograms: [program] });
+  try {
+    const call = async (method: string, params: Record<string, string>) =>
+      await (await fetch(`${served.url}/server/api?${new URLSearchParams({ method, token: TOKEN, ...params })}`))
+        .json();
+    const fields = { title: "News", is_live: "1" };
+    const { result: item } = await call("playlist_add_item", { ...fields, video_url: `${web.base}/gone` });
+    await call("playlist_add_item", { ...fields, title: "News HD", video_url: `${web.base}/live` });
+    const { error } = await call("open_in_player", { player_id: "program:mpv", item: String(item) });
+    // The stream was there, so that the program was started, which then ended.
+    assertMatch(error.message, /mpv did not start: it ended at once/);
+    assertEquals(await readFile(`${path}/log`, "utf8"), "started\n");
+    assertEquals(web.asked.map(({ url }) => url), ["/gone", "/live"]);
+  } finally {
+    await served.close();
+    await web.close();
+    await remove();
+  }
 });

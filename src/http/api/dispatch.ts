@@ -82,7 +82,8 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
       throw new ApiError(API_CODES.unsupportedApiVersion, "unsupported api_version: 1, 2 and 3 are served");
     }
     await parts.token.refresh();
-    await requireAccess(method, request, caller, input.texts("token")[0] ?? "", parts);
+    const token = input.texts("token")[0] ?? "";
+    await requireAccess(method, request, caller, token, parts);
     const result = await method.handle(read(input), {
       parts,
       addressClass: caller.addressClass,
@@ -90,6 +91,11 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
       ownUrl: caller.ownUrl,
       callerIsLocal: caller.isLocal,
       mayReadFiles: caller.mayReadFiles,
+      isUser: async () => {
+        if (caller.isLocal) return true;
+        if (token === "" || caller.page.relation === "foreign") return false;
+        return parts.token.matches(token) || await parts.devices.holds(token);
+      },
       mayFetchPrivate: caller.isLocal || parts.allowPrivateFetch,
       holder: caller.holder,
       upload,

@@ -22,6 +22,8 @@ export interface ApiCall {
   readonly callerIsLocal: boolean;
   /** As in `RequestCaller`. */
   readonly mayReadFiles: boolean;
+  /** Whether the caller is the user: on this machine, or with the token, and no page of another origin. */
+  readonly isUser: () => Promise<boolean>;
   /** Whether it may name private addresses: it is local, or the user lets everybody. */
   readonly mayFetchPrivate: boolean;
   /** The caller whose share of sessions the call uses. */

@@ -18,13 +18,14 @@ export interface ItemTorrent {
 }
 
 /**
- * The torrent, as the caller of `c` may find it; null when the item is none, or a broadcast. Peers are asked if its description is not here. Rejects with
+ * The torrent, as the caller of `c` may find it; null when the item is none, a broadcast, or comes by HTTP. Peers are asked if its description is not here. Rejects with
  * `timeout` when nobody sends it.
  */
 export async function itemTorrent(c: HttpContext, parts: HttpParts, item: number): Promise<ItemTorrent | null> {
   const { api, clock } = parts;
   const member = (await api.channels.members({ item })).find(({ id }) => id === item);
-  if (member === undefined) return null;
+  // What comes by HTTP is no torrent.
+  if (member === undefined || member.selector[0] === "direct_url") return null;
   const selector = selectStream({ [member.selector[0]]: member.selector[1] });
   const late = deadline(clock, FILES_MS, c.req.raw.signal, () => {
     return new MillraceError("timeout", "nobody says which files the torrent has: try again later");

@@ -1,11 +1,13 @@
 /** "Players" of section 4.4, and, our additions, control of a player afterwards. */
 import * as z from "zod";
 import { withLocalFile } from "../../../content/local-file.ts";
-import { selectStream } from "../../../content/selector.ts";
-import { startForPlayer } from "../../player-stream.ts";
+import { type SelectorValues, selectStream } from "../../../content/selector.ts";
+import { MillraceError } from "../../../errors.ts";
+import { channelStarts } from "../../channel-starts.ts";
+import { startForPlayer, type WantedStream } from "../../player-stream.ts";
 import { API_CODES, ApiError } from "../codes.ts";
 import { type ApiCall, defineMethod, type Method } from "../method.ts";
-import { OK, SELECTORS } from "../schemas.ts";
+import { ITEM_ID, OK, SELECTORS } from "../schemas.ts";
 
 /** Section 2.5. */
 const PLAYER = z.object({
@@ -20,6 +22,34 @@ const PLAYER_ID = z.string().min(1).max(1024).describe("From get_available_playe
 const MAX_POSITION_SECONDS = 86_400;
 
 const callerOf = ({ callerIsLocal }: ApiCall) => ({ isLocal: callerIsLocal });
+
+/** What is to be played. Rejects with `denied` where the library, or an address, is not for this caller. */
+async function sourcesOf(
+  { _idx: fileIndex, item, direct_url: address, ...named }: SelectorValues & {
+    readonly _idx?: number | undefined;
+    readonly item?: number | undefined;
+    readonly direct_url?: string | undefined;
+  },
+  call: ApiCall,
+): Promise<WantedStream["sources"]> {
+  const { files, channels } = call.parts;
+  const isNamed = Object.values(named).some((value) => value);
+  if (isNamed || (item === undefined && !address)) {
+    const selector = await withLocalFile(files, selectStream(named), call.mayReadFiles);
+    return [{ selector, fileIndex: fileIndex ?? null, mayNamePrivate: false }];
+  }
+  if (!await call.isUser()) {
+    throw new MillraceError("denied", "item and direct_url need the access token on other machines");
+  }
+  if (item === undefined) {
+    const addresses = [{ address: address!, named: address!, mayNamePrivate: false, item: null }];
+    const selector = { kind: "channel", name: "channel", addresses } as const;
+    return [{ selector, fileIndex: null, mayNamePrivate: false }];
+  }
+  const starts = channelStarts(await channels.members({ item }));
+  if (starts.length === 0) throw new MillraceError("not_found", "the playlist has nothing by that number to play");
+  return fileIndex === undefined ? starts : starts.map((start) => ({ ...start, fileIndex }));
+}
 
 /** The methods that list players, start playback in one, and control it. */
 export const PLAYER_METHODS: readonly Method[] = [
@@ -51,15 +81,21 @@ export const PLAYER_METHODS: readonly Method[] = [
       player_id: PLAYER_ID,
       ...SELECTORS,
       _idx: z.int().min(0).optional().describe("File of the torrent; the largest playable one by default"),
+      item: ITEM_ID.optional().describe(
+        "Where no stream is named: number of an item of the playlist, for which others of its channel stand in; needs the token on other machines",
+      ),
+      direct_url: z.string().max(8192).optional().describe(
+        "Where neither is named: address of an MPEG TS or HLS stream; needs the token on other machines",
+      ),
     }),
     OK,
-    async ({ player_id: playerId, _idx: fileIndex, ...named }, call) => {
+    async ({ player_id: playerId, ...named }, call) => {
       // Refuses a request that names no stream before it asks any player.
-      const selector = await withLocalFile(call.parts.files, selectStream(named), call.mayReadFiles);
+      const sources = await sourcesOf(named, call);
       await call.parts.players.open(
         playerId,
         callerOf(call),
-        (needs, signal) => startForPlayer(call, { selector, fileIndex, needs, playerId }, signal),
+        (needs, signal) => startForPlayer(call, { sources, needs, playerId }, signal),
         call.signal,
       );
       return "ok" as const;
