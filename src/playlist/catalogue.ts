@@ -5,6 +5,7 @@ import type { Store } from "../database/store.ts";
 import { Categories } from "./categories.ts";
 import { among, isIn, isIndexed, listed, titleContains, titlesWith } from "./listing.ts";
 import { libraryVersion, matchesOf, type Selection } from "./matches.ts";
+import { GUIDE_ID } from "./guide/export.ts";
 import { HAS_STREAM } from "./playable.ts";
 
 /** One item. */
@@ -113,7 +114,7 @@ interface Row {
 }
 
 const COLUMNS =
-  sql`playlist_items.id, title, playlist_items.category, tvg_id, created_at, is_live, is_multi_tfile AND is_live <> 1 AND file_index IS NULL AS is_multi,
+  sql`playlist_items.id, title, playlist_items.category, ${GUIDE_ID} AS tvg_id, created_at, is_live, is_multi_tfile AND is_live <> 1 AND file_index IS NULL AS is_multi,
   iif(poster <> '', poster, iif(tvg_logo LIKE 'data:%', '', tvg_logo)) AS picture`;
 
 function itemOf({ id, title, is_live, is_multi, picture, category, tvg_id, created_at }: Row): CatalogueItem {

@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Engine } from "../../src/engine.ts";
 import { elementsOf, readXml, textIn } from "../../src/upnp/xml.ts";
+import { writeXmltvTime } from "../../src/playlist/guide/xmltv-time.ts";
 import { seedFiles } from "../support/engine.ts";
+import { serveWeb } from "../support/web.ts";
 import { clip } from "../support/fixtures.ts";
 import { ADDRESSES, TOKEN, withEngine } from "./support.ts";
 
@@ -172,5 +174,29 @@ test("playback answers getcontentFeatures.dlna.org and sends ranges of times; ot
     });
   } finally {
     await seeder.close();
+  }
+});
+
+test("Browse shows what is on in the titles of channels", async () => {
+  const nowS = Math.floor(Date.now() / 1000);
+  const web = await serveWeb((_request, response) => {
+    const times = `start="${writeXmltvTime(nowS - 600)}" stop="${writeXmltvTime(nowS + 600)}"`;
+    response.end(`<tv><programme ${times} channel="a"><title>Ships &amp; tides</title></programme></tv>`);
+  });
+  try {
+    await withEngine(async ({ engine, call: post }) => {
+      const call = async (method: string, params: Record<string, string>) =>
+        (await post(method, { token: TOKEN, ...params })).result;
+      const item = await call("playlist_add_item", { title: "Harbour", infohash: "1".repeat(40), is_live: "1" });
+      await call("playlist_update_item", { id: String(item), tvg_id: "a" });
+      await call("playlist_add_item", { title: "Plain", infohash: "2".repeat(40), is_live: "1" });
+      const source = { url: `${web.base}/guide.xml`, update_now: "0", update_interval: "0" };
+      assertEquals(await call("epg_source_update", { id: String(await call("epg_source_add", source)) }), "ok");
+      const answer = await (await asker(engine)(CONTROL, { body: browse("all") })).text();
+      const titles = [...elementsOf(readXml(textIn(readXml(answer), "Result")), "title")].map(({ text }) => text);
+      assertEquals(titles, ["Harbour: Ships & tides", "Plain"]);
+    }, FRONT);
+  } finally {
+    await web.close();
   }
 });

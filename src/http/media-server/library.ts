@@ -59,7 +59,7 @@ export class MediaLibrary {
         return container(id, id.list.kind === "category" ? id.list.name : TITLES[id.list.kind], total);
       }
       case "item":
-        return this.#item(id.list, found(await this.#catalogue.item(id.item)));
+        return (await this.#items(id.list, [found(await this.#catalogue.item(id.item))]))[0]!;
       case "file": {
         const files = await this.#files(id.list, id.item, signal);
         return found(files.find((entry) => entry.id === writeObjectId(id)));
@@ -76,7 +76,7 @@ export class MediaLibrary {
         return pageOf(this.#playing(), bounds);
       case "list": {
         const { total, entries } = await this.#catalogue.items({ ...requestOf(id.list), ...bounds });
-        return { total, entries: entries.map((item) => this.#item(id.list, item)) };
+        return { total, entries: await this.#items(id.list, entries) };
       }
       case "item":
         return pageOf(await this.#files(id.list, id.item, signal), bounds);
@@ -90,7 +90,7 @@ export class MediaLibrary {
     if (id.kind !== "root" && id.kind !== "list") throw new UpnpError(710, "No such container");
     const list: ListName = id.kind === "list" ? id.list : { kind: "all" };
     const { total, entries } = await this.#catalogue.items({ ...requestOf(list), filter, ...bounds });
-    return { total, entries: entries.map((item) => this.#media(list, item)) };
+    return { total, entries: (await this.#withProgrammes(entries)).map((item) => this.#media(list, item)) };
   }
 
   /** A number that changes whenever the library changes. */
@@ -112,9 +112,21 @@ export class MediaLibrary {
     return { total: LISTS.length + total, entries: [...lists, ...categories] };
   }
 
-  #item(list: ListName, item: CatalogueItem): Entry {
-    if (!item.isMulti) return this.#media(list, item);
-    return container({ kind: "item", list, item: item.id }, item.title, null);
+  async #items(list: ListName, items: readonly CatalogueItem[]): Promise<Entry[]> {
+    return (await this.#withProgrammes(items)).map((item) => {
+      if (!item.isMulti) return this.#media(list, item);
+      return container({ kind: "item", list, item: item.id }, item.title, null);
+    });
+  }
+
+  /** `items`, with what is on in the titles of channels: televisions show nothing else. */
+  async #withProgrammes(items: readonly CatalogueItem[]): Promise<CatalogueItem[]> {
+    const live = items.filter(({ isLive }) => isLive !== 0).map(({ id }) => id);
+    const onNow = await this.#parts.api.guide.onNow(live);
+    return items.map((item) => {
+      const programme = onNow.get(item.id);
+      return programme === undefined ? item : { ...item, title: `${item.title}: ${programme}` };
+    });
   }
 
   #media(list: ListName, { id: item, title, isLive, picture }: CatalogueItem): Entry {

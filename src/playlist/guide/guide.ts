@@ -6,10 +6,10 @@ import { UpdateSchedule } from "../external/schedule.ts";
 import type { OpenUrl } from "../external/types.ts";
 import { contentHashes, hashIs } from "../identity.ts";
 import { type Db, libraryVersion } from "../matches.ts";
-import { exportXmltv, type XmltvRequest } from "./export.ts";
+import { exportXmltv, hasProgrammes, type XmltvRequest } from "./export.ts";
 import { deleteExpired } from "./keep.ts";
 import { matchAll } from "./match.ts";
-import { type Programme, programmesOf, SHIFT_S } from "./programmes.ts";
+import { nowAndNextJson, type Programme, programmesOf, SHIFT_S } from "./programmes.ts";
 import { type GuideSourceRow, GuideSources, type NewGuideSource } from "./sources.ts";
 import { GuideUpdater } from "./updater.ts";
 
@@ -129,6 +129,19 @@ export class Guide {
       guides.push({ playlistItemId: id, programmes });
     }
     return guides;
+  }
+
+  /** Titles of what is on now, by the ids of the items (some hundred at most) that have any. */
+  async onNow(ids: readonly number[]): Promise<ReadonlyMap<number, string>> {
+    const db = await this.#parts.store.read();
+    if (ids.length === 0 || !await hasProgrammes(db)) return new Map();
+    await this.noticeChanges();
+    const nowS = Math.floor(this.#parts.clock.now() / 1000);
+    const { rows } = await sql<{ id: number; title: string | null }>`
+      SELECT playlist_items.id, ${nowAndNextJson(nowS)} ->> '$.now.title' AS title
+      FROM json_each(${JSON.stringify(ids)}) AS wanted
+      CROSS JOIN playlist_items ON playlist_items.id = wanted.value WHERE is_live <> 0`.execute(db);
+    return new Map(rows.flatMap(({ id, title }) => title ? [[id, title] as const] : []));
   }
 
   /** Ids of items that were added under an infohash (lower-case hexadecimal), or under a content id where that is empty. */

@@ -5,6 +5,8 @@ import { temporaryDirectory } from "../../support/engine.ts";
 import { loadPorts } from "../../../platform/detect.ts";
 import { Accounts } from "../../../src/account/accounts.ts";
 import { createStore, storeLocation } from "../../../src/database/store.ts";
+import { writeXmltvTime } from "../../../src/playlist/guide/xmltv-time.ts";
+import { serveWeb } from "../../support/web.ts";
 import { TOKEN } from "../../api/support.ts";
 import { type Ask, AT, SEASON, seededSeason, withFront } from "./support.ts";
 
@@ -90,17 +92,45 @@ test("an app signs in, reads categories, channels, films and series, and plays a
     assertEquals((await ask(new URL(hls.headers.get("location")!).pathname)).status, 200);
   }));
 
-test("get.php lists channels and films under the account's name, and xmltv.php the channels", () =>
+test("get.php lists channels and films under the account's name, and xmltv.php and get_short_epg what is on", () =>
   withAccount(async (ask, call) => {
+    const nowS = Math.floor(Date.now() / 1000);
+    const programme = (title: string, fromS: number, untilS: number) =>
+      `<programme start="${writeXmltvTime(nowS + fromS)}" stop="${writeXmltvTime(nowS + untilS)}" channel="x">` +
+      `<title>${title}</title><desc>Überall</desc></programme>`;
+    const web = await serveWeb((_request, response) => {
+      const channel = '<channel id="x"><display-name>News &amp; more</display-name></channel>';
+      response.end(
+        `<tv>${channel}${programme("Past", -7200, -3600)}${programme("On", -600, 600)}${
+          programme("Next", 600, 1200)
+        }</tv>`,
+      );
+    });
     const item = { token: TOKEN, title: "News & more", category: "Live", infohash: "1".repeat(40), is_live: "1" };
     const { result: id } = await call("playlist_add_item", item);
-    await call("playlist_update_item", { token: TOKEN, id: String(id), tvg_id: "news.example" });
+    const source = { token: TOKEN, url: `${web.base}/guide.xml`, update_now: "0", update_interval: "0" };
+    const { result: guideId } = await call("epg_source_add", source);
+    const updated = await call("epg_source_update", { token: TOKEN, id: String(guideId) });
+    await web.close();
+    assertEquals(updated.result, "ok");
+    const [stream] = await ofApi(ask, "get_live_streams");
+    assertEquals(stream.epg_channel_id, "x", "it was found by name");
+    const { epg_listings: short } = await ofApi(ask, "get_short_epg", `&stream_id=${id}&limit=1`);
+    assertEquals(short.map((one: Json) => [atob(one.title), one.channel_id, one.start_timestamp, one.now_playing]), [
+      ["On", "x", String(nowS - 600), 1],
+    ]);
+    assertEquals(short[0].start, new Date((nowS - 600) * 1000).toISOString().slice(0, 19).replace("T", " "));
+    assertEquals(short[0].description, btoa("\u00c3\u009cberall"));
+    const { epg_listings: all } = await ofApi(ask, "get_simple_data_table", `&stream_id=${id}`);
+    assertEquals(all.map((one: Json) => [atob(one.title), one.now_playing]), [["Past", 0], ["On", 1], ["Next", 0]]);
     const list = await (await ask(`/get.php?${LOGIN}&type=m3u_plus&output=m3u8`)).text();
     assertMatch(list, /^#EXTM3U .*url-tvg="http:\/\/192\.168\.7\.5:8090\/xmltv\.php\?/);
     assert(list.includes(`http://${AT}/live/${NAMES}/${id}.m3u8\n`), list);
     assertMatch(list, /group-title="Live"/);
     const guide = await (await ask(`/xmltv.php?${LOGIN}`)).text();
-    assertMatch(guide, /<channel id="news\.example"><display-name>News &amp; more<\/display-name><\/channel>/);
+    assertMatch(guide, /<channel id="x">\s*<display-name>News &amp; more<\/display-name>/);
+    assertEquals(guide.match(/<programme /g)?.length, 3);
+    assertMatch(list, /tvg-id="x"/);
   }));
 
 test("a wrong password opens nothing, and every caller needs one", () =>

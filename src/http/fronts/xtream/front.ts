@@ -2,7 +2,6 @@
  * The front of an Xtream codes panel (`--front xtream`): apps for television sign in with an account of the engine and play
  * the library. Name and password are in every address, as these apps write them.
  */
-import { escapeXml } from "../../../bytes/xml.ts";
 import { MillraceError } from "../../../errors.ts";
 import type { CatalogueItem, CatalogueKind } from "../../../playlist/catalogue.ts";
 import { writeM3u } from "../../../playlist/m3u/write.ts";
@@ -18,6 +17,9 @@ import { episodeOf, XtreamLibrary } from "./library.ts";
 
 /** How far away the end of an account is said to be, s: some apps cannot read one that never ends. */
 const YEARS_S = 10 * 365 * 86_400;
+
+/** Programmes of `get_short_epg` where an app does not say how many. */
+const SHORT_PROGRAMMES = 4;
 
 interface Parts extends FrontGround {
   readonly library: XtreamLibrary;
@@ -97,10 +99,13 @@ async function api(c: HttpContext, of: Parts): Promise<Response> {
       return found(await library.film(number("vod_id")));
     case "get_series_info":
       return found(await library.series(c, number("series_id")));
-    case "get_short_epg":
+    case "get_short_epg": {
+      const limit = c.req.query("limit") ? number("limit") : SHORT_PROGRAMMES;
+      return c.json({ epg_listings: await library.programmes(number("stream_id"), "from now", limit) });
+    }
     case "get_simple_data_table":
     case "get_simple_date_table":
-      return c.json({ epg_listings: [] });
+      return c.json({ epg_listings: await library.programmes(number("stream_id"), "all", Infinity) });
     default:
       return c.json(account(c, of.parts, who));
   }
@@ -180,19 +185,13 @@ async function list(c: HttpContext, of: Parts, base: string): Promise<Response> 
   });
 }
 
-/** `/xmltv.php`: the channels, without programmes. */
+/** `/xmltv.php`: the programme guide, with the ids that channels have in `get_live_streams` and in the list. */
 async function guide(c: HttpContext, of: Parts): Promise<Response> {
   if (await login(c, of, inQuery(c)) === null) return text("wrong name or password", 401);
-  const xml = async function* () {
-    yield '<?xml version="1.0" encoding="UTF-8"?>\n<tv generator-info-name="millrace">\n';
-    for await (const page of of.library.items("channel", null)) {
-      yield page.filter(([{ tvgId }]) => tvgId !== "").map(([{ tvgId, title }]) =>
-        `<channel id="${escapeXml(tvgId)}"><display-name>${escapeXml(title)}</display-name></channel>\n`
-      ).join("");
-    }
-    yield "</tv>\n";
-  };
-  return new Response(streamed(xml()), { headers: { "content-type": "application/xml; charset=utf-8" } });
+  const headers = { "content-type": "application/xml; charset=utf-8" };
+  if (c.req.raw.method === "HEAD") return new Response(null, { headers });
+  // Pictures of channels are in the list.
+  return new Response(streamed(of.parts.api.guide.export({ logoUrl: () => "" })), { headers });
 }
 
 /** Number and ending of the last part of a path. Rejects with `denied` where name and password are wrong. */

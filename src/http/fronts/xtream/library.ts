@@ -12,6 +12,13 @@ const PAGE_ITEMS = 250;
 const MAX_CATEGORIES = 5000;
 /** Files of a series that have a number: the rest of it is the item's. Numbers stay below 2³¹ for 200,000 items. */
 const FILES_PER_ITEM = 10_000;
+/** Longest title and description, characters. */
+const MAX_TEXT_CHARS = 8192;
+/** Programmes of one answer: three weeks of a channel have some 1,000. */
+const MAX_PROGRAMMES = 4000;
+/** How far the guide reaches back and ahead, s. */
+const KEPT_BEFORE_S = 7 * 86_400;
+const KEPT_AHEAD_S = 15 * 86_400;
 /** Name of what has no category. */
 const OTHER = "Other";
 
@@ -132,6 +139,26 @@ export class XtreamLibrary {
     };
   }
 
+  /**
+   * Programmes of a channel as `epg_listings`: those that are on or come, or all that are kept; at most `limit`. Texts are
+   * in base64, as panels send them.
+   */
+  async programmes(id: number, which: "from now" | "all", limit: number): Promise<Fields[]> {
+    const { clock, api: { guide, catalogue } } = this.#parts;
+    const nowS = Math.floor(clock.now() / 1000);
+    const fromS = which === "all" ? nowS - KEPT_BEFORE_S : nowS;
+    const most = Math.min(limit, MAX_PROGRAMMES);
+    const [found] = await guide.programmes([id], fromS, nowS + KEPT_AHEAD_S, most);
+    const channel = found === undefined ? null : await catalogue.item(id);
+    if (found === undefined || channel === null) return [];
+    return found.programmes.map(({ start, stop, lang, title, description }) => ({
+      ...{ id: String(start), epg_id: channel.tvgId, channel_id: channel.tvgId, lang },
+      ...{ title: base64(title), description: base64(description), start: clockText(start), end: clockText(stop) },
+      ...{ start_timestamp: String(start), stop_timestamp: String(stop), has_archive: 0 },
+      now_playing: Number(start <= nowS && nowS < stop),
+    }));
+  }
+
   /** The answer to `get_series_info`; null: there is no such series. Rejects as `itemTorrent`. */
   async series(c: HttpContext, id: number): Promise<Fields | null> {
     const item = await this.#parts.api.catalogue.item(id);
@@ -158,4 +185,13 @@ export class XtreamLibrary {
 /** Item and file of an episode's number. */
 export function episodeOf(id: number): { readonly item: number; readonly fileIndex: number } {
   return { item: Math.floor(id / FILES_PER_ITEM), fileIndex: id % FILES_PER_ITEM };
+}
+
+/** A time as panels of the time zone UTC write it. */
+function clockText(unixS: number): string {
+  return new Date(unixS * 1000).toISOString().slice(0, 19).replace("T", " ");
+}
+
+function base64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text.slice(0, MAX_TEXT_CHARS))));
 }
