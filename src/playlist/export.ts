@@ -155,6 +155,16 @@ export function selectorOf(
   return url === null ? null : ["url", url];
 }
 
+/** Attributes of which one says that a channel can be watched later. */
+const CATCHUP = ["catchup", "catchup-type", "catchup-source"];
+
+/** Players ask this engine for what a channel sent earlier: what the list says holds for the provider's own addresses. */
+function setCatchup(attributes: Record<string, string>, url: string): void {
+  delete attributes["catchup-type"];
+  attributes["catchup"] = "default";
+  attributes["catchup-source"] = `${url}&start_from={utc}`;
+}
+
 function entryOf(row: Row, url: string, number: string | null, request: ExportRequest): M3uEntry {
   const imported: ImportedEntry = row.imported === null
     ? { title: row.title, durationSeconds: -1, attributes: {}, group: "", directives: [] }
@@ -168,6 +178,9 @@ function entryOf(row: Row, url: string, number: string | null, request: ExportRe
   set("tvg-logo", row.tvg_logo.startsWith("data:") ? request.logoUrl(row.id) : row.tvg_logo);
   if (number !== null) attributes["tvg-chno"] = number;
   if (!attributes["group-title"] && imported.group === "") set("group-title", row.category ?? "");
+  if (request.failover === true && comesByHttp(row) && CATCHUP.some((name) => attributes[name])) {
+    setCatchup(attributes, url);
+  }
   const located = locateItem(url, imported.durationSeconds);
   const [group = "", ...more] = groupsOf(groupOf({ attributes, group: imported.group }));
   if (row.external_playlist_id >= 0) attributes[EXPORTED.external] = "1";

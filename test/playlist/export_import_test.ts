@@ -120,3 +120,16 @@ test("locateItem() reads addresses of engines under other prefixes, and of progr
   assertEquals(torrent("http://box/other/getstream?url=http%3A%2F%2Fx%2Fa.file"), ["bt", null, "http://x/a.file"]);
   assertEquals(torrent("http://box/pid/short/stream.mp4")[0], "direct");
 });
+
+test("an export whose channels lead through the engine has its address for what they sent earlier, too", async () => {
+  await withLists(new FakeClock(), async (all) => {
+    const more = 'catchup="append" catchup-source="?utc={utc}" catchup-days="3"';
+    await imported(all, `#EXTM3U\n#EXTINF:-1 ${more},News\nhttp://h/live\n#EXTINF:-1,Plain\nhttp://h/other\n`);
+    const [, news, , plain] = (await exported(all, true)).split("\n");
+    assertEquals(/ catchup="(.*?)"/.exec(news!)?.[1], "default");
+    assertEquals(/ catchup-source="(.*?)"/.exec(news!)?.[1], "http://box/engine/getstream?item=1&start_from={utc}");
+    assertEquals(/ catchup-days="(.*?)"/.exec(news!)?.[1], "3");
+    assertEquals(/catchup/.test(plain!), false);
+    assertEquals(/ catchup="(.*?)"/.exec(await exported(all))?.[1], "append", "the provider's own");
+  });
+});
