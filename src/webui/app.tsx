@@ -4,6 +4,7 @@ import { render } from "hono/jsx/dom";
 import { BroadcastPage } from "./broadcast-page.tsx";
 import { EngineError } from "./engine.ts";
 import { focusHeading, keepFocus } from "./focus.ts";
+import { GuidePage } from "./guide-page.tsx";
 import { loadLanguage } from "./language.ts";
 import { LibraryPage } from "./library-page.tsx";
 import { ListsPage } from "./lists-page.tsx";
@@ -11,6 +12,7 @@ import { isListName, placeOf, playHash } from "./naming.ts";
 import { followAddress, pushAddress, scrollOfEntry } from "./navigation.ts";
 import { PlayPage } from "./play-page.tsx";
 import { keep, kept } from "./preferences.ts";
+import { RecordingsPage } from "./recordings-page.tsx";
 import { listen, type SentCommand, type SentStream } from "./remote.ts";
 import { SentPage } from "./sent-page.tsx";
 import { SettingsPage } from "./settings-page.tsx";
@@ -109,6 +111,9 @@ function App({ language }: { readonly language: string }) {
         <nav>
           <a href="#/play" aria-current={place.room === "play" ? "page" : undefined}>{text("play")}</a>
           <a href="#/library" aria-current={place.room === "library" ? "page" : undefined}>{text("library")}</a>
+          <a href="#/recordings" aria-current={place.room === "recordings" ? "page" : undefined}>
+            {text("recordings")}
+          </a>
           <a href="#/lists" aria-current={place.room === "lists" ? "page" : undefined}>{text("lists")}</a>
           <a href="#/broadcast" aria-current={place.room === "broadcast" ? "page" : undefined}>{text("broadcast")}</a>
           <a href="#/settings" aria-current={place.room === "settings" ? "page" : undefined}>{text("settings")}</a>
@@ -121,6 +126,10 @@ function App({ language }: { readonly language: string }) {
           ? <SentPage key={`${sent.path}/${sent.turn}`} stream={sent} command={command} close={() => setSent(null)} />
           : place.room === "library"
           ? <LibraryPage key={`${turn}`} dropped={dropped} failed={failed} />
+          : place.room === "guide"
+          ? <GuidePage failed={failed} />
+          : place.room === "recordings"
+          ? <RecordingsPage failed={failed} />
           : place.room === "lists"
           ? <ListsPage failed={failed} />
           : place.room === "broadcast"

@@ -147,6 +147,9 @@ export interface ExternalList {
   readonly id: number;
   readonly name: string;
   readonly url: string;
+  readonly category: string;
+  /** Connections that its provider allows at once; 0: any number. */
+  readonly max_connections: number;
   /** Seconds; 0: by hand alone. */
   readonly update_interval: number;
   readonly last_update: number;
@@ -212,8 +215,15 @@ export interface PlayerStatus {
 }
 
 /** Calls a public method that starts something: by POST, with which browsers say which page asks. Rejects with `EngineError`. */
-export function act(method: string, params: Record<string, string>): Promise<unknown> {
-  return send(new URLSearchParams({ method, ...params }), new Blob());
+export async function act(method: string, params: Record<string, string>): Promise<unknown> {
+  return await send(new URLSearchParams({ method, ...params, ...await tokenFor(params) }), new Blob());
+}
+
+/** The engine opens the user's library, and addresses, to those who have the token. */
+async function tokenFor(stream: Record<string, string>): Promise<Record<string, string>> {
+  if (stream["item"] === undefined && stream["direct_url"] === undefined) return {};
+  await requireToken();
+  return { token: token! };
 }
 
 /** Takes the token that the user typed. */
@@ -284,10 +294,7 @@ async function send<T>(query: URLSearchParams, file?: Blob): Promise<T> {
 const NO_CODE = -2;
 /** Starts playback as HLS. `stream` are the parameters of the selector. Rejects with `EngineError`. */
 export async function startPlayback(stream: Record<string, string>): Promise<Started> {
-  // The engine opens the user's library, and addresses, to those who have the token.
-  const isChannel = stream["item"] !== undefined || stream["direct_url"] !== undefined;
-  if (isChannel) await requireToken();
-  const query = new URLSearchParams({ ...stream, ...isChannel && { token: token! }, format: "json" });
+  const query = new URLSearchParams({ ...stream, ...await tokenFor(stream), format: "json" });
   const response = await fetch(`${BASE}/engine/manifest.m3u8?${query}`).catch(() => null);
   const answer = await response?.json().catch(() => null) as { response: Started | null; error: string | null } | null;
   if (!answer) throw new EngineError("", -1);

@@ -3,6 +3,7 @@
 import { call } from "./engine.ts";
 import type { Stream } from "./naming.ts";
 import type { Epg, Programme } from "./programme.ts";
+import { RecordButton } from "./record-button.tsx";
 import { useEffect, useState } from "./state.ts";
 import { dayText, errorText, hourText, text } from "./texts.ts";
 
@@ -92,7 +93,7 @@ export function ProgrammeList({ id }: { readonly id: number }) {
           <ol>
             {all.map((one) => (
               <li key={one.start}>
-                <OneProgramme programme={one} nowS={nowS} />
+                <OneProgramme id={id} programme={one} nowS={nowS} />
               </li>
             ))}
           </ol>
@@ -102,7 +103,14 @@ export function ProgrammeList({ id }: { readonly id: number }) {
   );
 }
 
-function OneProgramme({ programme, nowS }: { readonly programme: Programme; readonly nowS: number }) {
+interface OneProgrammeProps {
+  /** Number of the channel's item. */
+  readonly id: number;
+  readonly programme: Programme;
+  readonly nowS: number;
+}
+
+function OneProgramme({ id, programme, nowS }: OneProgrammeProps) {
   const { start, stop, title, subtitle, description, categories, episode, year } = programme;
   const isOn = start <= nowS && nowS < stop;
   const facts = [episode, ...categories, year === null ? "" : String(year)].filter((fact) => fact !== "").join(" · ");
@@ -117,6 +125,7 @@ function OneProgramme({ programme, nowS }: { readonly programme: Programme; read
         {facts === "" ? null : <small>{facts}</small>}
       </p>
       {description === "" ? null : <p>{description}</p>}
+      {stop <= nowS ? null : <RecordButton id={id} programmeS={start} title={title} />}
     </details>
   );
 }

@@ -6,6 +6,7 @@ import { call, type Item } from "./engine.ts";
 import { ProgrammeList } from "./guide.tsx";
 import { ItemForm } from "./item-form.tsx";
 import { addressOf, type Row, setFlag, titleOf } from "./item-row.tsx";
+import { RecordButton } from "./record-button.tsx";
 import { useEffect, useState } from "./state.ts";
 import { errorText, text, timeText } from "./texts.ts";
 
@@ -106,6 +107,7 @@ export function ItemDialog({ row, checks, groups, check, close }: ItemDialogProp
       </label>
       <p role="alert">{trouble}</p>
       <div class="actions">
+        {first!.is_live === 0 ? null : <RecordButton id={first!.id} programmeS={null} title={title} />}
         <button type="button" onClick={() => check(row.items.map(({ id }) => id))}>{text("checkNow")}</button>
         <button type="button" disabled={isLocked} onClick={() => void trash()}>{text("trash")}</button>
         <button type="button" class="big" onClick={() => dialog.current!.close()}>{text("close")}</button>

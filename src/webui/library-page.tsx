@@ -147,6 +147,13 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
         importFile={importFile}
         check={task !== null && !isOver(task) ? null : () => check(filterParams(filter))}
       />
+      {hasGuide
+        ? (
+          <p>
+            <a class="button" href="#/guide">{text("programmes")}</a>
+          </p>
+        )
+        : null}
       {task === null ? null : <TaskReport task={task} close={() => setTask(null)} />}
       <p role="alert">{trouble}</p>
       {found === null ? null : found.page.total === 0 ? <Nothing filter={found.filter} /> : (

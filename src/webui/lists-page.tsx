@@ -13,6 +13,8 @@ export interface ListsPageProps {
 
 /** Choices of how often a list is fetched, s; 0: by hand alone. */
 const INTERVALS_S = [0, 3600, 6 * 3600, 24 * 3600];
+/** As the engine takes it. */
+const MAX_CONNECTIONS = 1000;
 /** Items of the trash that are shown; the rest is counted. */
 const MAX_TRASH = 200;
 
@@ -46,6 +48,7 @@ export function ListsPage({ failed }: ListsPageProps) {
       name: value("name") || value("url"),
       url: value("url"),
       update_interval: value("interval"),
+      max_connections: value("connections") || "0",
     };
     act(async () => {
       await call("external_playlist_add", params);
@@ -72,6 +75,10 @@ export function ListsPage({ failed }: ListsPageProps) {
             ))}
           </select>
         </label>
+        <label>
+          {text("connections")}
+          <input name="connections" type="number" min="0" max={MAX_CONNECTIONS} value="0" />
+        </label>
         <button type="submit">{text("addList")}</button>
       </form>
       <p role="alert">{trouble}</p>
@@ -85,6 +92,16 @@ export function ListsPage({ failed }: ListsPageProps) {
               <small>{scheduleText(list)}</small>
               {list.last_error ? <em>{listFailureText(list.last_error, list.last_error_code ?? null)}</em> : null}
             </div>
+            <label>
+              {text("connections")}
+              <input
+                type="number"
+                min="0"
+                max={MAX_CONNECTIONS}
+                value={list.max_connections}
+                onChange={(event: Event) => act(() => limit(list, (event.target as HTMLInputElement).value))}
+              />
+            </label>
             <button type="button" onClick={() => act(() => call("external_playlist_update", { id: String(list.id) }))}>
               {text("updateNow")}
             </button>
@@ -111,6 +128,12 @@ export function ListsPage({ failed }: ListsPageProps) {
       </ul>
     </section>
   );
+}
+
+/** Notes how many connections the provider of a list allows. */
+function limit({ id, category, name, update_interval }: ExternalList, connections: string): Promise<unknown> {
+  const same = { id: String(id), category, name, update_interval: String(update_interval) };
+  return call("external_playlist_edit", { ...same, max_connections: connections || "0" });
 }
 
 function intervalText(seconds: number): string {

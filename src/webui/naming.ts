@@ -1,9 +1,9 @@
 /** What the user pasted, as parameters of the API. */
 
 /** The rooms of the page. */
-export type Room = "play" | "library" | "lists" | "broadcast" | "settings";
+export type Room = "play" | "library" | "guide" | "recordings" | "lists" | "broadcast" | "settings";
 
-const ROOMS: readonly Room[] = ["play", "library", "lists", "broadcast", "settings"];
+const ROOMS: readonly Room[] = ["play", "library", "guide", "recordings", "lists", "broadcast", "settings"];
 
 /** The hash of the page's address: the room, and the stream played in it. */
 export interface Place {
