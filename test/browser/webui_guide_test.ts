@@ -51,7 +51,7 @@ test("a channel shows what is on and what is next, and its programmes open by ke
   await line.waitFor();
   assertMatch((await line.textContent())!, /^Harbour news until .+ · .+: Quiz$/);
   await page.getByRole("button", { name: "More: Harbour TV" }).click();
-  await page.getByText("Programme guide").focus();
+  await page.locator("dialog").getByText("Programme guide").focus();
   await page.keyboard.press("Enter");
   const on = page.locator(".programmes summary[aria-current=time]");
   await on.waitFor();
@@ -62,6 +62,8 @@ test("a channel shows what is on and what is next, and its programmes open by ke
   await page.getByText("Ships and tides.").waitFor();
   assertEquals([await misfits(page), await barriers(page)], [{ scroll: 0, small: [] }, []]);
   await shot(page, "guide");
+  await page.goto(`${served.url}/#/play`);
+  await page.locator(".shelf .on").waitFor();
   await page.goto(`${served.url}/#/library`);
   await page.locator("a[href='#/guide']").click();
   const grid = page.locator(".grid .time button");
@@ -77,8 +79,6 @@ test("a channel shows what is on and what is next, and its programmes open by ke
   await page.getByRole("button", { name: "Close" }).click();
   await page.getByRole("button", { name: "Later" }).click();
   await grid.first().waitFor({ state: "detached" });
-  await page.goto(`${served.url}/#/play`);
-  await page.locator(".shelf .on").waitFor();
   await page.goto(`${served.url}/#/lists`);
   await page.getByText("programmes of your channels: 3").waitFor();
   assertEquals([await misfits(page), await barriers(page)], [{ scroll: 0, small: [] }, []]);

@@ -59,7 +59,7 @@ test("recordings are started from a channel and from its guide, play while they 
   const page = await browser.newPage({ viewport: { width: 390, height: 800 } });
   await openChannel(page);
   await page.getByRole("button", { name: "Record: Harbour TV" }).click();
-  await page.getByText("Programme guide").click();
+  await page.locator("dialog").getByText("Programme guide").click();
   await page.locator(".programmes summary").click();
   await page.getByRole("button", { name: "Record: Harbour film" }).focus();
   await page.keyboard.press("Enter");
