@@ -120,7 +120,7 @@ export interface ApiParts {
   readonly settings: SettingsStore;
   readonly signIn: SignIn;
   readonly devices: Devices;
-  readonly sessions: Pick<Sessions, "start" | "stop">;
+  readonly sessions: Pick<Sessions, "start" | "stop" | "startTimeoutMs">;
   readonly players: Players;
   readonly sentSessions: SentSessions;
   /** Streams that other engines send; null: none are accepted. */

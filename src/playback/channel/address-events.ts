@@ -60,7 +60,7 @@ export async function* addressEvents(
     const head = await read(next, HEAD_BYTES);
     if (isPlaylist(head)) {
       const text = new TextDecoder().decode(concatBytes([head, await read(next, MAX_PLAYLIST_BYTES)]));
-      void body.return?.();
+      void body.return(undefined);
       const events = hlsEvents(ports, web, url, both, {
         first: { text, url: opened.url },
         leadMs: HLS_LEAD_MS,
