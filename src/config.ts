@@ -136,12 +136,7 @@ const OPTIONS = {
     60_000,
     "How far back players of a broadcast can go (with --cache disk, all beyond 90s is on disk); with broadcast: how far back its peers can go, too; part of the id",
   ),
-  channelOrder: option(
-    "channel-order",
-    value.choice("library", "peers-first", "peers-last"),
-    "library",
-    "Which of a channel's sources are tried first: those that come from peers, or the addresses; library: as they stand there",
-  ),
+  channelOrder: option("channel-order", value.channelOrder, "library", "Sources of a channel that are tried first"),
   recordingsLimitBytes: option(
     "recordings-limit",
     value.size,

@@ -77,6 +77,9 @@ export function choice<T extends string>(...words: readonly T[]): ValueKind<T> {
   return kind(words.join("|"), what, (value) => words.find((word) => word === value.toLowerCase()));
 }
 
+/** Whether what peers share comes before or after addresses; `library`: neither, as they stand there. */
+export const channelOrder = choice("library", "peers-first", "peers-last");
+
 /** A whole number in [min, max]. */
 export function integer(min: number, max: number): ValueKind<number> {
   return kind("N", `a whole number from ${min} to ${max}`, (value) => {
