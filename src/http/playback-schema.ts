@@ -66,7 +66,6 @@ const NO_EFFECT = "Has no effect: ";
 const NO_ADVERTISING = "there is no advertising";
 const NO_VENDOR = "it belongs to a vendor's own service";
 const UNTOLD = "its meaning is not documented";
-const PATH_NAMES_OUTPUT = "the path names the output";
 
 /** Formats of segments (`HlsFormat`). */
 const HLS_FORMATS = ["auto", "ts", "fmp4"] as const;
@@ -120,7 +119,10 @@ export const PLAYBACK = z.object({
     z.string().transform((text) => HLS_FORMATS.find((format) => format === text) ?? "auto"),
     "HLS of a file: ts, MPEG TS; fmp4, fragmented MP4; auto, and any other word: MPEG TS, or fragmented MP4 where MPEG TS cannot carry the film",
   ),
-  playlist_output_format_live: lacks(TEXT, PATH_NAMES_OUTPUT),
+  playlist_output_format_live: has(
+    z.string().transform((text) => text === "fmp4" ? "fmp4" : "ts"),
+    "HLS of a broadcast: fmp4, fragmented MP4; any other word: MPEG TS",
+  ),
   playlist_selected_indexes: has(INTEGERS, "Numbers of the files of which the default one is chosen"),
   next_file_indexes: has(
     INTEGERS,

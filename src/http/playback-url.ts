@@ -11,20 +11,23 @@ const MISREAD = /[!'()*]/g;
 /**
  * The address below `base` (`http://host/engine`): MPEG TS, an HLS playlist, or the file under its name. It holds the
  * place where playing of a file begins (seconds), so that each player has its own; for a broadcast that place belongs
- * to the session. It also holds whether the player wants the renditions of the film.
+ * to the session. It also holds whether the player wants the renditions of the film, or a broadcast as fragmented MP4.
  */
 export function playbackUrl(
   base: string,
   session: AnySession,
   startFromS = 0,
-  wants: Pick<PlaybackParams, "renditions" | "subtitles"> = {},
+  wants: Pick<PlaybackParams, "renditions" | "subtitles" | "playlist_output_format_live"> = {},
 ): string {
   const where = `${session.identity.infohashHex}/${session.id}`;
   const query = session.kind === "file" && startFromS > 0 ? `?start_from=${startFromS}` : "";
   if (session.identity.output === "hls") {
     const list = `${base}/m/${where}.m3u8${query}`;
-    const isWanted = session.kind === "file" && (wants.renditions || wants.subtitles);
-    return isWanted ? `${list}${query === "" ? "?" : "&"}renditions=1` : list;
+    if (session.kind !== "file") {
+      const format = wants.playlist_output_format_live;
+      return format === "fmp4" ? `${list}?playlist_output_format_live=${format}` : list;
+    }
+    return wants.renditions || wants.subtitles ? `${list}${query === "" ? "?" : "&"}renditions=1` : list;
   }
   return session.kind === "file" && session.identity.output === "file"
     ? `${base}/f/${where}/${nameInUrl(session.file.name)}`

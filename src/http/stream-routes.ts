@@ -5,6 +5,7 @@ import { mimeTypeOf } from "../content/file-choice.ts";
 import {
   fileBody,
   initBody,
+  liveInitBody,
   manifestText,
   type OutputBody,
   segmentBody,
@@ -221,9 +222,16 @@ async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promi
   const suffix = query.size > 0 ? `?${query}` : "";
   const base = `${c.get("caller").ownUrl}/${prefix}/c/${session.identity.infohashHex}`;
   session.touch();
-  const isFragmented = session.kind === "file" && session.hls?.fragmented !== undefined;
+  const isLiveFragmented = session.kind === "live" && c.req.query("playlist_output_format_live") === "fmp4";
+  const isFragmented = isLiveFragmented || (session.kind === "file" && session.hls?.fragmented !== undefined);
   const nameOf = (n: number | "init") => n === "init" ? "init.mp4" : `${n}.${isFragmented ? "m4s" : "ts"}`;
-  const text = await manifestText(session, (n) => `${base}/${nameOf(n)}${suffix}`, c.req.raw.signal, startOf(c));
+  const text = await manifestText(
+    session,
+    (n) => `${base}/${nameOf(n)}${suffix}`,
+    c.req.raw.signal,
+    startOf(c),
+    isLiveFragmented ? (first) => `${base}/${first}.mp4${suffix}` : undefined,
+  );
   if (text === null) return notFound();
   return new Response(text, { headers: { "content-type": OUTPUT_TYPES.hls, "cache-control": "no-cache" } });
 }
@@ -266,11 +274,17 @@ async function segment(c: HttpContext, parts: HttpParts): Promise<Response> {
   if (n === "init") {
     return extension === "mp4" ? await fragment(c, session, initBody(session)) : notFound("no such segment");
   }
-  const isFragmented = session.kind === "file" && session.hls?.fragmented !== undefined;
-  const body = extension === (isFragmented ? "m4s" : "ts") ? segmentBody(session, query.n) : null;
+  if (extension === "mp4") return await fragment(c, session, liveInitBody(session, query.n));
+  const isFragmented = session.kind === "live" ? extension === "m4s" : session.hls?.fragmented !== undefined;
+  const body = extension === (isFragmented ? "m4s" : "ts") ? segmentBody(session, query.n, isFragmented) : null;
   if (body === null) return notFound("no such segment");
-  if (isFragmented) return await fragment(c, session, { ...body, fingerprint: body.fingerprint ?? "" });
-  const headers = new Headers({ "content-type": OUTPUT_TYPES.ts, "cache-control": "no-cache" });
+  if (isFragmented && session.kind === "file") {
+    return await fragment(c, session, { ...body, fingerprint: body.fingerprint ?? "" });
+  }
+  const headers = new Headers({
+    "content-type": isFragmented ? FRAGMENT_TYPE : OUTPUT_TYPES.ts,
+    "cache-control": "no-cache",
+  });
   if (body.sizeBytes !== null) headers.set("content-length", String(body.sizeBytes));
   const bytes = c.req.raw.method === "HEAD" ? null : await begun(c, session, body.open());
   return new Response(bytes, { headers });

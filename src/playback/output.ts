@@ -43,6 +43,13 @@ export function initBody(session: AnySession): OutputBody | null {
   return bytesBody(init, `${fingerprintOf(session)}/init`);
 }
 
+/** The init segment of a broadcast that begins with segment `first`; null when no playlist named it. */
+export function liveInitBody(session: AnySession, first: number): OutputBody | null {
+  const init = session.kind === "live" ? session.initSegment(first) : null;
+  if (init === null) return null;
+  return bytesBody(init, `${session.identity.infohashHex}/${first}/${session.preferredAudioLanguage}/init`);
+}
+
 /** A body of bytes that are here. */
 export function bytesBody(bytes: Uint8Array, fingerprint: string): OutputBody {
   const part = (start: number, end: number | null) => bytes.slice(start, end ?? bytes.length);
@@ -111,7 +118,8 @@ async function* copyFile(
 
 /**
  * The playlist of a session of output `hls`: of a file once the session is ready, of a broadcast once there is a
- * segment; null for others. `segmentUrl` gives the address of segment n and of the init segment, `fromMs` where players of a file should begin.
+ * segment; null for others. `segmentUrl` gives the address of segment n and of the init segment, `fromMs` where players of a file should begin, `initUrl` as of
+ * `LiveSession.playlist`.
  * Rejects with `timeout` or the signal's reason.
  */
 export async function manifestText(
@@ -119,8 +127,9 @@ export async function manifestText(
   segmentUrl: (n: number | "init") => string,
   signal: AbortSignal,
   fromMs = 0,
+  initUrl?: (first: number) => string,
 ): Promise<string | null> {
-  if (session.kind === "live") return await session.playlist(segmentUrl, signal);
+  if (session.kind === "live") return await session.playlist(segmentUrl, signal, initUrl);
   return session.hls === null ? null : renderVodPlaylist(session.hls, segmentUrl, fromMs);
 }
 
@@ -133,11 +142,12 @@ export interface SegmentBody {
   open(start?: number, end?: number | null): ReadableStream<Uint8Array>;
 }
 
-/** A segment of a session of output `hls`; null when there is none of that number. */
-export function segmentBody(session: AnySession, n: number): SegmentBody | null {
+/** A segment of a session of output `hls`, of a broadcast in the given format; null when there is none of that number. */
+export function segmentBody(session: AnySession, n: number, isFragmented = false): SegmentBody | null {
   if (session.kind === "live") {
     const segment = session.segment(n);
-    return segment === null ? null : { sizeBytes: null, fingerprint: null, open: () => session.openSegment(segment) };
+    if (segment === null) return null;
+    return { sizeBytes: null, fingerprint: null, open: () => session.openSegment(segment, isFragmented) };
   }
   const plan = session.hls;
   const segment = plan?.segments[n];

@@ -1,4 +1,4 @@
-/** Players that we didn't write play a broadcast, from both outputs, while it is on the air. */
+/** Players that we didn't write play a broadcast, from all outputs, while it is on the air. */
 import process from "node:process";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
@@ -20,26 +20,29 @@ after(async () => {
   await directory?.remove();
 });
 
-const OUTPUTS = ["getstream", "manifest.m3u8"] as const;
+/** MPEG TS, and HLS of both formats. */
+const OUTPUTS = ["getstream?", "manifest.m3u8?", "manifest.m3u8?playlist_output_format_live=fmp4&"] as const;
 const address = (path: string, pid: string) =>
-  `${air.viewer.url}/engine/${path}?${new URLSearchParams({ magnet: air.magnet, pid })}`;
+  `${air.viewer.url}/engine/${path}${new URLSearchParams({ magnet: air.magnet, pid })}`;
 
-test("ffmpeg decodes both outputs of a broadcast for 20 s and has nothing to say", async () => {
+/** It reads the init segment again with every playlist, and notes that it has it. */
+const READ_AGAIN = /Found duplicated MOOV Atom|Last message repeated/;
+const complaintsIn = (stderr: string) => stderr.split("\n").filter((line) => line !== "" && !READ_AGAIN.test(line));
+
+test("ffmpeg decodes all outputs of a broadcast for 20 s and has nothing to say", async () => {
   await Promise.all(OUTPUTS.map(async (path) => {
     const input = ["-v", "warning", "-nostdin", "-xerror", "-i", address(path, "ffmpeg")];
     const { code, stderr } = await run("ffmpeg", [...input, "-t", String(WATCH_S), "-f", "null", "-"]);
-    assertEquals([code, stderr], [0, ""], path);
+    assertEquals([code, complaintsIn(stderr)], [0, []], path);
   }));
 });
 
-test("ffmpeg decodes both outputs through restarts of the broadcaster and has nothing to say", async () => {
+test("ffmpeg decodes all outputs through restarts of the broadcaster and has nothing to say", async () => {
   const decoding = OUTPUTS.map(async (path) => {
     const input = ["-v", "warning", "-nostdin", "-i", address(path, "restarts"), "-t", "18", "-f", "null", "-"];
     const { code, stderr } = await run("ffmpeg", input);
     // Where the clip starts over, ffmpeg appends its times to the old ones and may be off by a few pictures.
-    const complaints = stderr.split("\n").filter((line) =>
-      line !== "" && !/non monotonically increasing dts/.test(line)
-    );
+    const complaints = complaintsIn(stderr).filter((line) => !/non monotonically increasing dts/.test(line));
     assertEquals([code, complaints], [0, []], path);
   });
   for (let i = 0; i < 2; i++) {
@@ -49,7 +52,7 @@ test("ffmpeg decodes both outputs through restarts of the broadcaster and has no
   await Promise.all(decoding);
 });
 
-test("mpv plays both outputs of a broadcast", async () => {
+test("mpv plays all outputs of a broadcast", async () => {
   const quiet = ["--no-config", "--vo=null", "--ao=null", "--msg-level=all=warn,cplayer=info", "--network-timeout=20"];
   await Promise.all(OUTPUTS.map(async (path) => {
     const { code, text } = await run("mpv", [...quiet, "--length=12", address(path, "mpv")]);
@@ -64,7 +67,7 @@ test("mpv plays both outputs of a broadcast", async () => {
   }));
 });
 
-test("VLC plays both outputs of a broadcast", async () => {
+test("VLC plays all outputs of a broadcast", async () => {
   // VLC refuses to run as root.
   const isRoot = process.getuid?.() === 0;
   const sandbox = isRoot

@@ -5,7 +5,7 @@ import type { PlaybackEvent } from "../../src/playback/events.ts";
 import type { LiveSession } from "../../src/playback/live/live-session.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { WindowFiles } from "../../src/playback/live/window-files.ts";
-import { manifestText, segmentBody } from "../../src/playback/output.ts";
+import { liveInitBody, manifestText, segmentBody } from "../../src/playback/output.ts";
 import { statOf } from "../../src/playback/stat.ts";
 import { MemoryFiles } from "../storage/memory-files.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
@@ -177,6 +177,34 @@ test("LiveSession.playlist() slides, begins where the viewer sought, and ends wi
   await studio.silence(200);
   assertMatch((await manifestText(session, String, none))!, /\n#EXT-X-ENDLIST\n$/);
   assertEquals(await manifestText(await start({ pid: "ts" }), String, none), null);
+});
+
+test("LiveSession.playlist() of fragmented MP4 names an init segment, and its segments continue one another", async () => {
+  const { start, studio } = await setUp();
+  const none = new AbortController().signal;
+  await studio.run(3000);
+  const session = await start({ output: "hls" });
+  await studio.run(8000);
+  const list = (await manifestText(session, (n) => `${n}.m4s`, none, 0, (first) => `${first}.mp4`))!;
+  const lines = list.split("\n");
+  assertEquals(lines[1], "#EXT-X-VERSION:7");
+  const numbers = lines.filter((line) => line.endsWith(".m4s")).map((line) => Number.parseInt(line));
+  assertEquals(list.match(/#EXT-X-MAP:.*/g), [`#EXT-X-MAP:URI="${numbers[0]}.mp4"`]);
+  const bytesOf = async (body: ReadableStream<Uint8Array>) => new Uint8Array(await new Response(body).arrayBuffer());
+  const init = await bytesOf(liveInitBody(session, numbers[0]!)!.open(0, null));
+  assertEquals(new TextDecoder().decode(init.subarray(4, 8)), "ftyp");
+  assertEquals([liveInitBody(session, numbers[1]!), segmentBody(session, 0, true)], [null, null]);
+  const times: number[] = [];
+  for (const n of numbers) {
+    const bytes = await bytesOf(segmentBody(session, n, true)!.open());
+    const at = new TextDecoder("latin1").decode(bytes).indexOf("tfdt");
+    times.push(Number(new DataView(bytes.buffer).getBigUint64(at + 8)));
+  }
+  const { segments } = session.stream;
+  for (const [i, time] of times.entries()) {
+    if (i > 0) assertEquals(time - times[i - 1]!, Math.round(segments[i - 1]!.durationMs * 90));
+  }
+  session.stop("test");
 });
 
 test("segmentBody() returns segments of the window with PAT and PMT first, and no others", async () => {

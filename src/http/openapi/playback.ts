@@ -173,6 +173,7 @@ function streamPaths(): Json {
         inQuery("start_from", { type: "string", description: "As at the start" }),
         flag("renditions"),
         flag("subtitles"),
+        inQuery("playlist_output_format_live", { type: "string", description: "As at the start" }),
         inQuery("rendition", { type: "string", description: "v, the pictures, or a sound: its playlist" }),
         inQuery("subtitle", { type: "integer", description: "Number of subtitles: their playlist" }),
       ],

@@ -8,6 +8,8 @@ export interface LivePlaylistSegment {
   readonly startMs: number;
   /** It does not continue the segment before. */
   readonly discontinuity: boolean;
+  /** Address of the init segment that it needs, as of `segmentUrl`. Absent: none. */
+  readonly initUrl?: string;
 }
 
 /** The content of a playlist of a broadcast. */
@@ -29,7 +31,8 @@ export function renderLivePlaylist(playlist: LivePlaylist, segmentUrl: (n: numbe
   const { segments } = playlist;
   const lines = [
     "#EXTM3U",
-    "#EXT-X-VERSION:3",
+    // Maps in playlists of whole pictures, as in films.
+    `#EXT-X-VERSION:${segments[0]?.initUrl === undefined ? 3 : 7}`,
     `#EXT-X-TARGETDURATION:${playlist.targetDurationS}`,
     `#EXT-X-MEDIA-SEQUENCE:${segments[0]?.n ?? 0}`,
   ];
@@ -37,8 +40,10 @@ export function renderLivePlaylist(playlist: LivePlaylist, segmentUrl: (n: numbe
     lines.push(`#EXT-X-DISCONTINUITY-SEQUENCE:${playlist.droppedDiscontinuities}`);
   }
   if (playlist.startS !== null) lines.push(`#EXT-X-START:TIME-OFFSET=${playlist.startS.toFixed(3)}`);
-  for (const segment of segments) {
+  for (const [i, segment] of segments.entries()) {
     if (segment.discontinuity) lines.push("#EXT-X-DISCONTINUITY");
+    const { initUrl } = segment;
+    if (initUrl !== undefined && initUrl !== segments[i - 1]?.initUrl) lines.push(`#EXT-X-MAP:URI="${initUrl}"`);
     lines.push(`#EXT-X-PROGRAM-DATE-TIME:${new Date(segment.startMs).toISOString()}`);
     lines.push(`#EXTINF:${(segment.durationMs / 1000).toFixed(6)},`, segmentUrl(segment.n));
   }

@@ -1,6 +1,6 @@
 /** The HLS segments of a broadcast: cut at random access points as they come, numbered once and for all. */
 import { hasPayload, payloadOf, readPesHeader, startsUnit } from "../../bytes/ts/packet.ts";
-import { isBefore, stepBetween } from "../../bytes/ts/stamps.ts";
+import { isBefore, stepBetween, WRAP_90K } from "../../bytes/ts/stamps.ts";
 import type { Track } from "../../media/types.ts";
 import { type ChosenProgram, outputTracks } from "../../media/index/ts/programs.ts";
 import type { LivePoint, ScanListener } from "./live-scan.ts";
@@ -48,6 +48,8 @@ export interface LiveSegment {
   readonly durationMs: number;
   /** Capture time of its beginning, Unix ms. */
   readonly startMs: number;
+  /** Its beginning by its time stamps, 90 kHz, on a clock that does not wrap. */
+  readonly start90k: number;
   /** It does not continue the segment before. */
   readonly discontinuity: boolean;
   /**
@@ -73,6 +75,7 @@ export interface LiveCutsParts {
 interface Open {
   readonly point: LivePoint;
   readonly startMs: number;
+  readonly start90k: number;
   readonly discontinuity: boolean;
   /** It began before its first random access point, because the segment before was too long. */
   readonly isLate: boolean;
@@ -112,6 +115,8 @@ export class LiveCuts implements ScanListener {
   #lastProgram: ChosenProgram | null = null;
   /** Where the next segment would begin if time continues without a break. */
   #mediaMs: number | null = null;
+  /** Beginning of the newest segment, on a clock that does not wrap. */
+  #last90k: number | null = null;
   /** Packets so far. */
   #seen = 0;
   /** PIDs of which units began since the segment before the last. */
@@ -253,6 +258,7 @@ export class LiveCuts implements ScanListener {
     this.#open = {
       point,
       startMs: keeps ? this.#mediaMs! : startMs,
+      start90k: this.#unwrap(point.pts90k),
       discontinuity,
       isLate,
       lastPts90k: point.pts90k,
@@ -262,6 +268,14 @@ export class LiveCuts implements ScanListener {
       inTime: new Set(),
       leastPts90k: point.pts90k !== null && (discontinuity || this.#cut === 0) ? point.pts90k - MAX_LEAD_90K : null,
     };
+  }
+
+  /** The time stamp `pts90k` on a clock that does not wrap; null: that of the segment before. */
+  #unwrap(pts90k: number | null): number {
+    const last = this.#last90k;
+    if (pts90k === null) return last ?? 0;
+    const next = last === null ? pts90k : last + stepBetween(last % WRAP_90K, pts90k);
+    return this.#last90k = next < 0 ? next + WRAP_90K : next;
   }
 
   /** Whether `pids` hold all streams of the program of which there was ever a unit. */
@@ -294,6 +308,7 @@ export class LiveCuts implements ScanListener {
       endPacket,
       durationMs,
       startMs,
+      start90k: open.start90k,
       discontinuity,
       leastPts90k: this.#hasAll(program, open.inTime) ? open.leastPts90k : null,
       program,

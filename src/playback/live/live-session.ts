@@ -153,8 +153,16 @@ export class LiveSession extends Session {
     });
   }
 
-  /** The playlist, once it holds some seconds; null for other outputs. Rejects with `timeout` or the signal's reason. */
-  async playlist(segmentUrl: (n: number) => string, signal: AbortSignal): Promise<string | null> {
+  /**
+   * The playlist, once it holds some seconds; null for other outputs. With `initUrl`, which gives the address of the init
+   * segment that begins with that segment, of fragmented MP4. Rejects with `timeout` or the signal's reason, and as
+   * `LiveFragments.formsOf`.
+   */
+  async playlist(
+    segmentUrl: (n: number) => string,
+    signal: AbortSignal,
+    initUrl?: (first: number) => string,
+  ): Promise<string | null> {
     if (this.identity.output !== "hls") return null;
     const { stream } = this;
     const late = new AbortController();
@@ -169,12 +177,17 @@ export class LiveSession extends Session {
       timer.cancel();
     }
     const { segments, cuts } = stream;
+    const forms = initUrl === undefined || segments.length === 0
+      ? []
+      : await stream.fragments.formsOf(segments, this.preferredAudioLanguage, AbortSignal.any([signal, this.signal]));
     const wantedMs = this.#wantedMs;
     const before = cuts.segments.slice(0, cuts.segments.length - segments.length);
     const fromMs = segments[0]?.startMs;
     return renderLivePlaylist({
       targetDurationS: cuts.announceTargetS(),
-      segments,
+      segments: initUrl === undefined
+        ? segments
+        : segments.map((segment, i) => ({ ...segment, initUrl: initUrl(forms[i]!.first) })),
       droppedDiscontinuities: cuts.droppedDiscontinuities + before.filter((segment) => segment.discontinuity).length,
       ended: stream.ended,
       startS: wantedMs === null || fromMs === undefined ? null : Math.max(0, wantedMs - fromMs) / 1000,
@@ -186,13 +199,19 @@ export class LiveSession extends Session {
     return this.stream.cuts.segments.find((segment) => segment.n === n) ?? null;
   }
 
-  /** The bytes of a segment. */
-  openSegment(segment: LiveSegment): ReadableStream<Uint8Array> {
+  /** The init segment of fragmented MP4 that begins with segment `first`; null when no playlist named it. */
+  initSegment(first: number): Uint8Array | null {
+    return this.stream.fragments.initOf(first, this.preferredAudioLanguage);
+  }
+
+  /** The bytes of a segment, in MPEG TS or fragmented MP4. */
+  openSegment(segment: LiveSegment, isFragmented = false): ReadableStream<Uint8Array> {
     this.#fetchedPacket = segment.firstPacket;
     const { stream, preferredAudioLanguage } = this;
-    const name = JSON.stringify([segment.n, preferredAudioLanguage]);
+    const name = JSON.stringify([segment.n, preferredAudioLanguage, isFragmented]);
+    const from = isFragmented ? stream.fragments : stream;
     const reader = this.#shared.read(stream, name, 0, null, (offset, signal) => ({
-      chunks: skipBytes(stream.readSegment(segment, preferredAudioLanguage, signal), offset),
+      chunks: skipBytes(from.readSegment(segment, preferredAudioLanguage, signal), offset),
       isWaiting: () => false,
       stallReason: () => null,
       positionBytes: null,

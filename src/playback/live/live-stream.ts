@@ -13,8 +13,10 @@ import { isComplete } from "../../live/node/stream/piece-window.ts";
 import { POLICY } from "../../live/node/policy.ts";
 import { readTransportSegment } from "../../media/cut-ts/segment.ts";
 import { outputTracks } from "../../media/index/ts/programs.ts";
+import type { Track } from "../../media/types.ts";
 import type { Clock, Timer } from "../../ports.ts";
 import { LiveCuts, type LiveSegment } from "./live-cuts.ts";
+import { LiveFragments } from "./live-fragments.ts";
 import { type LivePoint, LiveScan } from "./live-scan.ts";
 import { PacketWindow, type WindowLimits } from "./packet-window.ts";
 import type { WindowFiles } from "./window-files.ts";
@@ -56,6 +58,7 @@ export class LiveStream {
   readonly source: LiveSource;
   readonly window: PacketWindow;
   readonly cuts: LiveCuts;
+  readonly fragments = new LiveFragments(this);
   readonly #clock: Clock;
   readonly #windowMs: number;
   readonly #feed: PlaybackFeed;
@@ -181,11 +184,16 @@ export class LiveStream {
     return this.#points.findLast((point) => this.window.timeOf(point.packet) <= ms) ?? this.#points[0] ?? null;
   }
 
+  /** The tracks in a segment, in the order in which its map names them. */
+  tracksOf({ program, absentPids }: LiveSegment, audioWish: string | null): readonly Track[] {
+    const tracks = outputTracks(program, audioWish).filter(({ id }) => !absentPids.has(id));
+    return tracks.includes(program.main) ? tracks : [program.main, ...tracks];
+  }
+
   /** The bytes of a segment, beginning with PAT and PMT. Its packets must still be in the window when they are read. */
   readSegment(segment: LiveSegment, audioWish: string | null, signal: AbortSignal): AsyncIterable<Uint8Array> {
-    const { program, firstPacket, endPacket, limitPacket, leastPts90k, absentPids } = segment;
-    const tracks = outputTracks(program, audioWish).filter(({ id }) => !absentPids.has(id));
-    const output = tracks.includes(program.main) ? tracks : [program.main, ...tracks];
+    const { program, firstPacket, endPacket, limitPacket, leastPts90k } = segment;
+    const output = this.tracksOf(segment, audioWish);
     return readTransportSegment(
       { strideBytes: PACKET_BYTES, firstAt: 0, packetCount: limitPacket },
       {

@@ -1,4 +1,4 @@
-/** How many pictures may be decoded before one that is shown earlier: read from the parameter sets. */
+/** What the parameter sets of pictures say: how many may be decoded before one that is shown earlier, and their form. */
 
 /** Bits of an RBSP, emulation prevention bytes removed (ISO/IEC 14496-10, 7.4.1). Reads zeros after the end. */
 class BitReader {
@@ -105,18 +105,40 @@ function vuiReorder(bits: BitReader): number | null {
   return Math.min(bits.ue(), MAX_REORDER);
 }
 
-/** Reordering depth of an H.264 sequence parameter set (NAL unit with header), 0–16. */
-function h264Reorder(sps: Uint8Array): number {
+/** What a sequence parameter set says. */
+export interface SequenceFacts {
+  /** Reordering depth, 0–16. */
+  readonly reorder: number;
+  /** Size of the picture that is shown. */
+  readonly width: number;
+  readonly height: number;
+  /** Fields of hvcC from the profile on (ISO/IEC 14496-15, 8.3.3), of HEVC alone. */
+  readonly profile?: Uint8Array;
+  /** `chroma_format_idc`, and bits of the samples. */
+  readonly chroma: number;
+  readonly lumaBits: number;
+  readonly chromaBits: number;
+  /** Layers of time, and whether each can be entered at any picture of it. */
+  readonly layers: number;
+  readonly isNested: boolean;
+}
+
+/** Samples of luma in one of chroma, across and down, by `chroma_format_idc`. */
+const SUBSAMPLED = [[1, 1], [2, 2], [2, 1], [1, 1]] as const;
+
+/** An H.264 sequence parameter set (NAL unit with header). */
+function h264Facts(sps: Uint8Array): SequenceFacts {
   const profile = sps[1] ?? 0;
   const level = sps[3] ?? 0;
-  if (profile === 66) return 0;
   const bits = new BitReader(sps, 4);
+  let chroma = 1;
+  let [lumaBits, chromaBits] = [8, 8];
   bits.ue();
   if (HIGH_PROFILES.has(profile)) {
-    const chroma = bits.ue();
+    chroma = Math.min(bits.ue(), 3);
     if (chroma === 3) bits.bits(1);
-    bits.ue();
-    bits.ue();
+    lumaBits = 8 + bits.ue();
+    chromaBits = 8 + bits.ue();
     bits.bits(1);
     if (bits.bits(1) === 1) skipScalingLists(bits, chroma === 3 ? 12 : 8);
   }
@@ -129,8 +151,6 @@ function h264Reorder(sps: Uint8Array): number {
     bits.se();
     for (let i = Math.min(bits.ue(), 255); i > 0; i--) bits.se();
   }
-  // With picture order count type 2, output order is decoding order (8.2.1.3).
-  if (pocType === 2) return 0;
   bits.ue();
   bits.bits(1);
   const widthMbs = bits.ue() + 1;
@@ -138,11 +158,21 @@ function h264Reorder(sps: Uint8Array): number {
   const framesOnly = bits.bits(1);
   if (framesOnly === 0) bits.bits(1);
   bits.bits(1);
-  if (bits.bits(1) === 1) { for (let i = 0; i < 4; i++) bits.ue(); }
+  const [left, right, top, bottom] = bits.bits(1) === 1 ? [bits.ue(), bits.ue(), bits.ue(), bits.ue()] : [0, 0, 0, 0];
   const said = bits.bits(1) === 1 ? vuiReorder(bits) : null;
-  if (said !== null) return said;
   const frames = Math.floor((DPB_MACROBLOCKS[level] ?? 184320) / (widthMbs * heightUnits * (2 - framesOnly)));
-  return Math.min(Math.max(frames, 1), MAX_REORDER);
+  const [across, down] = SUBSAMPLED[chroma]!;
+  return {
+    // With picture order count type 2, output order is decoding order (8.2.1.3).
+    reorder: profile === 66 || pocType === 2 ? 0 : said ?? Math.min(Math.max(frames, 1), MAX_REORDER),
+    width: Math.max(0, widthMbs * 16 - across * (left + right)),
+    height: Math.max(0, (2 - framesOnly) * (heightUnits * 16 - down * (top + bottom))),
+    chroma,
+    lumaBits,
+    chromaBits,
+    layers: 1,
+    isNested: true,
+  };
 }
 
 function skipProfileTierLevel(bits: BitReader, subLayers: number): void {
@@ -153,20 +183,25 @@ function skipProfileTierLevel(bits: BitReader, subLayers: number): void {
   for (const [profile, level] of present) bits.bits(88 * profile + 8 * level);
 }
 
-/** Reordering depth of an HEVC sequence parameter set (NAL unit with header; ISO/IEC 23008-2, 7.3.2.2), 0–16. */
-function hevcReorder(sps: Uint8Array): number {
+/** Bytes of profile, tier and level. */
+const PROFILE_BYTES = 12;
+
+/** An HEVC sequence parameter set (NAL unit with header; ISO/IEC 23008-2, 7.3.2.2). */
+function hevcFacts(sps: Uint8Array): SequenceFacts {
+  const head = new BitReader(sps, 2);
+  head.bits(8);
+  const profile = Uint8Array.from({ length: PROFILE_BYTES }, () => head.bits(8));
   const bits = new BitReader(sps, 2);
   bits.bits(4);
   const subLayers = bits.bits(3);
-  bits.bits(1);
+  const isNested = bits.bits(1) === 1;
   skipProfileTierLevel(bits, subLayers);
   bits.ue();
-  if (bits.ue() === 3) bits.bits(1);
-  bits.ue();
-  bits.ue();
-  if (bits.bits(1) === 1) { for (let i = 0; i < 4; i++) bits.ue(); }
-  bits.ue();
-  bits.ue();
+  const chroma = Math.min(bits.ue(), 3);
+  if (chroma === 3) bits.bits(1);
+  const [codedWidth, codedHeight] = [bits.ue(), bits.ue()];
+  const [left, right, top, bottom] = bits.bits(1) === 1 ? [bits.ue(), bits.ue(), bits.ue(), bits.ue()] : [0, 0, 0, 0];
+  const [lumaBits, chromaBits] = [8 + bits.ue(), 8 + bits.ue()];
   bits.ue();
   let reorder = 0;
   for (let i = bits.bits(1) === 1 ? 0 : subLayers; i <= subLayers; i++) {
@@ -174,7 +209,23 @@ function hevcReorder(sps: Uint8Array): number {
     reorder = Math.max(reorder, bits.ue());
     bits.ue();
   }
-  return Math.min(reorder, MAX_REORDER);
+  const [across, down] = SUBSAMPLED[chroma]!;
+  return {
+    reorder: Math.min(reorder, MAX_REORDER),
+    width: Math.max(0, codedWidth - across * (left + right)),
+    height: Math.max(0, codedHeight - down * (top + bottom)),
+    profile,
+    chroma,
+    lumaBits,
+    chromaBits,
+    layers: subLayers + 1,
+    isNested,
+  };
+}
+
+/** What the sequence parameter set `sps`, a NAL unit with its header, says; of a damaged one anything. */
+export function sequenceFacts(codec: "h264" | "hevc", sps: Uint8Array): SequenceFacts {
+  return codec === "h264" ? h264Facts(sps) : hevcFacts(sps);
 }
 
 /** First NAL unit of an avcC or of `type` in an hvcC (ISO/IEC 14496-15, 5.3.3 and 8.3.3); null when there is none. */
@@ -204,5 +255,5 @@ export function reorderDepth(codec: string, codecPrivate: Uint8Array | null): nu
   if (codec !== "h264" && codec !== "hevc") return 0;
   const sps = codecPrivate === null ? null : firstSps(codecPrivate, codec === "hevc");
   if (sps === null || sps.length < 5) return MAX_REORDER;
-  return codec === "h264" ? h264Reorder(sps) : hevcReorder(sps);
+  return sequenceFacts(codec, sps).reorder;
 }

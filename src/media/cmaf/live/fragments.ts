@@ -1,0 +1,134 @@
+/** Segments of broadcasts as fragmented MP4, made from their MPEG TS: pictures, and one sound. */
+import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
+import { isTurnDue, turnWhenDue } from "../../../bytes/turn.ts";
+import { MillraceError } from "../../../errors.ts";
+import { PacketSink } from "../../mux/ts/chunks.ts";
+import type { FragmentedForm, Track } from "../../types.ts";
+import { cmafFormat } from "../formats.ts";
+import { FragmentSlot, timedFragments } from "../fragment-slot.ts";
+import { type CmafStream, initSegment } from "../init-segment.ts";
+import { type Pes, PesReader } from "./pes-reader.ts";
+import { type UnitMaker, unitMaker } from "./tracks.ts";
+
+/** Segments that have numbers of their own; their fragments are numbered below them. */
+const NUMBERS = 1 << 20;
+
+/** What segments with the same init segment share. */
+export interface LiveForm extends FragmentedForm {
+  /** Their `trackIndex` is the PID. */
+  readonly streams: readonly CmafStream[];
+}
+
+/** Pictures and the first sound of `tracks` that can be carried, by PID, with what makes their units. */
+function makersOf(tracks: readonly Track[]): Map<number, { readonly track: Track; readonly maker: UnitMaker }> {
+  const makers = new Map<number, { readonly track: Track; readonly maker: UnitMaker }>();
+  for (const kind of ["video", "audio"] as const) {
+    for (const track of tracks) {
+      const maker = track.kind === kind ? unitMaker(track) : null;
+      if (maker === null) continue;
+      makers.set(track.id, { track, maker });
+      break;
+    }
+  }
+  return makers;
+}
+
+/**
+ * The form of a segment of MPEG TS with these `tracks`, the sound that is wanted before others; it reads no further than it
+ * needs. Throws `unsupported_media` when there are pictures, and none can be carried, or nothing at all can.
+ */
+export async function liveForm(
+  segment: AsyncIterable<Uint8Array>,
+  tracks: readonly Track[],
+  signal: AbortSignal,
+): Promise<LiveForm> {
+  const makers = makersOf(tracks);
+  const hasPictures = tracks.some(({ kind }) => kind === "video");
+  if (makers.size > 0 && hasPictures === [...makers.values()].some(({ track }) => track.kind === "video")) {
+    const reader = new PesReader([...makers.keys()], 0);
+    const push = (all: readonly Pes[]) => {
+      for (const pes of all) makers.get(pes.pid)!.maker.push(pes);
+      return [...makers.values()].every(({ maker }) => maker.track !== null);
+    };
+    let isKnown = false;
+    for await (const chunk of segment) {
+      isKnown = push(reader.push(chunk));
+      if (isKnown) break;
+      if (isTurnDue()) await turnWhenDue(signal);
+    }
+    if (!isKnown) push(reader.finish());
+  }
+  const streams: CmafStream[] = [];
+  for (const { maker } of makers.values()) {
+    const { track } = maker;
+    const format = track === null ? null : cmafFormat(track);
+    if (track === null || format === null) continue;
+    streams.push({ ...format, track, trackIndex: track.id, id: streams.length + 1 });
+  }
+  if (streams.length === 0 || hasPictures !== (streams[0]!.track.kind === "video")) {
+    const codecs = tracks.map(({ codec, codecId }) => codec === "other" ? codecId : codec).join(", ");
+    const advice = "leave playlist_output_format_live out, and it is MPEG TS";
+    throw new MillraceError("unsupported_media", `fragmented MP4 cannot carry this broadcast (${codecs}): ${advice}`);
+  }
+  return { streams, init: initSegment(streams), codecs: streams.map(({ codecs }) => codecs) };
+}
+
+/** A segment that is to be made. */
+export interface LiveFragmentOptions {
+  readonly number: number;
+  /** Its beginning on a clock that does not wrap, 90 kHz. */
+  readonly start90k: number;
+  readonly durationMs: number;
+}
+
+/** The segment of MPEG TS with these `tracks` in `form`, which is that of an earlier segment or its own. */
+export async function* liveFragments(
+  segment: AsyncIterable<Uint8Array>,
+  tracks: readonly Track[],
+  { streams }: LiveForm,
+  { number, start90k, durationMs }: LiveFragmentOptions,
+  signal: AbortSignal,
+  buffers?: ChunkBuffers,
+): AsyncGenerator<Uint8Array> {
+  const makers = new Map(streams.flatMap(({ track: { id } }) => {
+    const track = tracks.find((one) => one.id === id);
+    const maker = track === undefined ? null : unitMaker(track);
+    return maker === null ? [] : [[id, maker] as const];
+  }));
+  const reader = new PesReader([...makers.keys()], start90k);
+  const sink = new PacketSink(buffers);
+  const slot = new FragmentSlot(
+    streams,
+    {
+      run: number % NUMBERS,
+      sizeBytes: null,
+      timedFragments: timedFragments(durationMs * 90),
+      endDts90k: null,
+      fileEnd90k: Infinity,
+      offset90k: 0,
+    },
+    sink,
+  );
+  const push = (all: readonly Pes[], atEnd: boolean) => {
+    // Units in the order in which they come, however the segment is chunked.
+    for (const pes of all) {
+      const maker = makers.get(pes.pid)!;
+      maker.push(pes);
+      for (const unit of maker.take(false)) slot.push(unit);
+    }
+    if (atEnd) { for (const maker of makers.values()) for (const unit of maker.take(true)) slot.push(unit); }
+    slot.keep();
+  };
+  try {
+    for await (const chunk of segment) {
+      push(reader.push(chunk), false);
+      yield* sink.take();
+      if (isTurnDue()) await turnWhenDue(signal);
+    }
+    push(reader.finish(), true);
+    slot.finish();
+    yield* sink.take();
+  } finally {
+    sink.close();
+  }
+}

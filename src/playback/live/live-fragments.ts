@@ -1,0 +1,138 @@
+/** The segments of a broadcast as fragmented MP4: which init segment each needs, and their bytes. */
+import { MillraceError } from "../../errors.ts";
+import { type LiveForm, liveForm, liveFragments } from "../../media/cmaf/live/fragments.ts";
+import type { Track } from "../../media/types.ts";
+import type { LiveSegment } from "./live-cuts.ts";
+
+/** Orders of sound for which forms are kept: viewers have few, and anybody can ask for more. */
+const MAX_WISHES = 8;
+
+/** Segments of MPEG TS. */
+export interface LiveSegments {
+  /** The tracks in a segment, the wanted sound before others. */
+  tracksOf(segment: LiveSegment, audioWish: string | null): readonly Track[];
+  /** The bytes of a segment with these tracks. */
+  readSegment(segment: LiveSegment, audioWish: string | null, signal: AbortSignal): AsyncIterable<Uint8Array>;
+}
+
+/** An init segment. */
+export interface NamedForm {
+  /** Number of the first segment that needs it. */
+  readonly first: number;
+  readonly form: LiveForm;
+}
+
+/** What the segments of one broadcast need. Nothing is read before somebody asks for it. */
+export class LiveFragments {
+  readonly #stream: LiveSegments;
+  /** By wanted sound, then by number of a segment; the wish that was not used for longest comes first. */
+  readonly #byWish = new Map<string | null, Map<number, NamedForm>>();
+  #reading: Promise<unknown> = Promise.resolve();
+
+  constructor(stream: LiveSegments) {
+    this.#stream = stream;
+  }
+
+  /**
+   * The init segments of `segments`, which are in the order of their numbers. Of a broadcast that has been here for long, those
+   * of the beginning and after discontinuities are read at first; after that every new segment is looked at. Rejects with
+   * `unsupported_media` where fragmented MP4 carries nothing of it, or with the signal's reason.
+   */
+  async formsOf(
+    segments: readonly LiveSegment[],
+    audioWish: string | null,
+    signal: AbortSignal,
+  ): Promise<readonly NamedForm[]> {
+    const known = this.#byWish.get(audioWish);
+    if (known !== undefined) { for (const n of known.keys()) if (n < segments[0]!.n) known.delete(n); }
+    return await this.#inTurn(segments, audioWish, signal);
+  }
+
+  /** One after the other: all players of a broadcast ask for the same. */
+  #inTurn(
+    segments: readonly LiveSegment[],
+    audioWish: string | null,
+    signal: AbortSignal,
+  ): Promise<readonly NamedForm[]> {
+    const turn = this.#reading.then(() => this.#find(segments, audioWish, signal));
+    this.#reading = turn.catch(() => {});
+    return turn;
+  }
+
+  async #find(
+    segments: readonly LiveSegment[],
+    audioWish: string | null,
+    signal: AbortSignal,
+  ): Promise<readonly NamedForm[]> {
+    const known = this.#knownOf(audioWish);
+    const isFirst = known.size === 0;
+    let before: LiveSegment | null = null;
+    let last: NamedForm | null = null;
+    const found: NamedForm[] = [];
+    for (const segment of segments) {
+      const continues = before !== null && !segment.discontinuity && segment.program === before.program;
+      const kept: NamedForm | undefined = known.get(segment.n) ?? (isFirst && continues ? last! : undefined);
+      last = kept ?? await this.#read(segment, audioWish, continues ? last : null, signal);
+      known.set(segment.n, last);
+      found.push(last);
+      before = segment;
+    }
+    return found;
+  }
+
+  #knownOf(audioWish: string | null): Map<number, NamedForm> {
+    const known = this.#byWish.get(audioWish) ?? new Map<number, NamedForm>();
+    this.#byWish.delete(audioWish);
+    this.#byWish.set(audioWish, known);
+    for (const oldest of this.#byWish.keys()) {
+      if (this.#byWish.size <= MAX_WISHES) break;
+      this.#byWish.delete(oldest);
+    }
+    return known;
+  }
+
+  async #read(
+    segment: LiveSegment,
+    audioWish: string | null,
+    before: NamedForm | null,
+    signal: AbortSignal,
+  ): Promise<NamedForm> {
+    const bytes = this.#stream.readSegment(segment, audioWish, signal);
+    try {
+      const form = await liveForm(bytes, this.#stream.tracksOf(segment, audioWish), signal);
+      return before !== null && isPart(form, before.form) ? before : { first: segment.n, form };
+    } catch (error) {
+      // Damage within a stream that was fine.
+      if (before !== null && error instanceof MillraceError && error.code === "unsupported_media") return before;
+      throw error;
+    }
+  }
+
+  /** The init segment that begins with segment `first`; null when it is not known. */
+  initOf(first: number, audioWish: string | null): Uint8Array | null {
+    for (const named of this.#byWish.get(audioWish)?.values() ?? []) if (named.first === first) return named.form.init;
+    return null;
+  }
+
+  /** The bytes of a segment. Its packets must still be in the window when they are read. Rejects as `formsOf`. */
+  async *readSegment(segment: LiveSegment, audioWish: string | null, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const known = this.#byWish.get(audioWish)?.get(segment.n);
+    const { form } = known ?? (await this.#inTurn([segment], audioWish, signal))[0]!;
+    const { n: number, start90k, durationMs } = segment;
+    yield* liveFragments(
+      this.#stream.readSegment(segment, audioWish, signal),
+      this.#stream.tracksOf(segment, audioWish),
+      form,
+      { number, start90k, durationMs },
+      signal,
+    );
+  }
+}
+
+/** Whether `form` has nothing but streams of `whole`, described alike. */
+function isPart(form: LiveForm, whole: LiveForm): boolean {
+  return form.streams.every(({ trackIndex, entry }) => {
+    const same = whole.streams.find((other) => other.trackIndex === trackIndex);
+    return same !== undefined && same.entry.length === entry.length && same.entry.every((byte, i) => byte === entry[i]);
+  });
+}
