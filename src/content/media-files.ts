@@ -1,4 +1,5 @@
 /** The files of content: `get_media_files` of section 4.4, section 2.6 of the HTTP API. */
+import { toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
 import { type AnyMetainfo, encodeAnyMetainfo, isLive } from "../metainfo/live.ts";
 import { createWrapper, encodeWrapper, isWrapperFile, parseWrapper, type Wrapper } from "../metainfo/wrapper.ts";
@@ -23,6 +24,8 @@ export interface MediaFile {
 /** What a selector names. */
 export interface MediaFiles {
   readonly infohash: string;
+  /** SHA-256 of a torrent of version 2 or of both versions, 64 hexadecimal digits; absent of others. */
+  readonly infohashV2?: string;
   readonly name: string;
   readonly isLive: boolean;
   /** `hls` is everything that comes by HTTP. */
@@ -136,6 +139,7 @@ async function fromMetainfo(
 ): Promise<MediaFiles> {
   return {
     infohash: metainfo.infohashHex,
+    ...(isLive(metainfo) || metainfo.infohashV2 === undefined ? {} : { infohashV2: toHex(metainfo.infohashV2) }),
     name: metainfo.name,
     isLive: isLive(metainfo),
     transportType: "bt",

@@ -24,6 +24,8 @@ export interface MediaFile {
 /** What `get_media_files` returns, as far as the page uses it. */
 export interface MediaFiles {
   readonly infohash: string;
+  /** Of a torrent of version 2, or of both versions. */
+  readonly infohash_v2?: string;
   readonly name: string;
   readonly type: "live" | "vod";
   readonly transport_type: "bt" | "hls" | "wrapper";

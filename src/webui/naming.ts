@@ -173,6 +173,12 @@ export function infohashOf(named: NonNullable<ReturnType<typeof nameOf>>): strin
   return isId(hash) ? hash.toLowerCase() : hexOfBase32(hash);
 }
 
+/** The versions of BitTorrent in which a torrent is shared; null of version 1 alone, as most are. The same in all languages. */
+export function versionsOf(media: { readonly infohash: string; readonly infohash_v2?: string }): string | null {
+  if (media.infohash_v2 === undefined) return null;
+  return media.infohash_v2.startsWith(media.infohash) ? "BitTorrent v2" : "BitTorrent v1 + v2";
+}
+
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 
 /** 32 characters of base32, as older magnets have them, in hexadecimal; null for anything else. */

@@ -14,7 +14,7 @@ import {
 import { Home } from "./home.tsx";
 import { Heading } from "./heading.tsx";
 import { Looking } from "./looking.tsx";
-import { infohashOf, isId, nameOf, offeredFiles, playHash, type Stream } from "./naming.ts";
+import { infohashOf, isId, nameOf, offeredFiles, playHash, type Stream, versionsOf } from "./naming.ts";
 import { goBack, replaceAddress, rewriteAddress, scrollOfEntry } from "./navigation.ts";
 import { notePlayed } from "./recent.ts";
 import { Player } from "./player.tsx";
@@ -201,13 +201,16 @@ function Found({ shown, choose, failed }: {
           </p>
         </div>
       );
-    case "files":
+    case "files": {
+      const versions = versionsOf(shown.media);
       return (
         <div>
           <Heading words={shown.media.name} />
+          {versions === null ? null : <p class="note">{versions}</p>}
           <Files shown={shown} choose={choose} />
         </div>
       );
+    }
     default:
       return null;
   }

@@ -2,6 +2,7 @@
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Browser, Page } from "playwright-core";
+import { magnetLink } from "../../src/metainfo/live.ts";
 import { TorrentSwarm } from "../../src/swarm/torrent-swarm.ts";
 import { PAGE_HOST, type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
@@ -92,6 +93,23 @@ test("a dropped transport file is opened", async () => {
   await page.waitForSelector(".files li");
   assertMatch(await page.locator("h1").textContent() ?? "", /Season/);
 });
+
+for (const [format, words] of [["v2", "BitTorrent v2"], ["hybrid", "BitTorrent v1 + v2"]] as const) {
+  test(`a magnet of version 2 is listed with its title, and the page says that it is ${words}`, async () => {
+    const files = ["one.mkv", "two.mkv"].map((path) => ({ path, bytes: new Uint8Array(20_000).fill(path.length) }));
+    const seeded = await seedFiles(files, { name: "Pack", format });
+    try {
+      const magnet = `${magnetLink(seeded.metainfo).replace(/xt=urn:btih:\w+&/, "")}&x.pe=${seeded.peer}`;
+      await page.goto(`${served.url}/#/play?${new URLSearchParams({ q: magnet })}`);
+      await page.waitForSelector(".files li");
+      assertEquals(await page.locator("h1").textContent(), "Pack");
+      assertEquals(await page.locator("p.note").allTextContents(), [words]);
+      assertEquals(await page.locator(".files span").allTextContents(), ["one.mkv", "two.mkv"]);
+    } finally {
+      await seeded.close();
+    }
+  });
+}
 
 test("a dead stream is looked for in words, with what of its link is not understood", async () => {
   const dead = "0".repeat(39) + "1";

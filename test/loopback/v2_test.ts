@@ -1,6 +1,7 @@
 /** Torrents of version 2 and hybrids through the whole engine: how they are named, shown, listed and played. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
+import { toHex } from "../../src/bytes/hex.ts";
 import { secondName } from "../../src/metainfo/hash-trees.ts";
 import { magnetLink } from "../../src/metainfo/live.ts";
 import type { TorrentFormat } from "../../src/metainfo/create-from-files.ts";
@@ -53,6 +54,7 @@ for (const format of ["v2", "hybrid"] as const) {
       const magnet = byV2(seeded);
       const media = await call(player, "get_media_files", { magnet });
       assertEquals([media.infohash, media.name], [infohashHex, "pack"]);
+      assertEquals(media.infohash_v2, toHex(seeded.metainfo.infohashV2!));
       const real = files.filter(({ padding }) => !padding);
       assertEquals(media.files.map((file: { index: number }) => file.index), real.map(({ index }) => index));
       const analysis = await call(player, "analyze_content", { query: magnet });

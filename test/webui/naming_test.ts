@@ -11,6 +11,7 @@ import {
   offeredFiles,
   placeOf,
   playHash,
+  versionsOf,
 } from "../../src/webui/naming.ts";
 import { filterOf, libraryHash } from "../../src/webui/library-filter.ts";
 
@@ -56,6 +57,13 @@ for (
     assertEquals(infohashOf({ stream: { magnet: `magnet:?${topic}` } }), "0123456789abcdef0123456789abcdef01234567");
   });
 }
+
+test("versionsOf() names version 2 and both versions, and says nothing of version 1", () => {
+  const infohash = "ab".repeat(20);
+  assertEquals(versionsOf({ infohash }), null);
+  assertEquals(versionsOf({ infohash, infohash_v2: "ab".repeat(32) }), "BitTorrent v2");
+  assertEquals(versionsOf({ infohash, infohash_v2: "cd".repeat(32) }), "BitTorrent v1 + v2");
+});
 
 test("placeOf() reads what playHash() made, and takes anything else for the room that plays", () => {
   const place = { room: "play", query: `${MAGNET}#x?y`, file: null, atS: 0 } as const;

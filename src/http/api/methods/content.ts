@@ -12,6 +12,9 @@ import { ANALYSIS, analysisJson } from "./analyze.ts";
 
 const MEDIA_FILES = z.object({
   infohash: HEX_40,
+  infohash_v2: z.string().regex(/^[0-9a-f]{64}$/).optional().describe(
+    "Our addition, of torrents of BitTorrent v2 alone: the whole infohash, of which infohash is the beginning, and of hybrids: the second one",
+  ),
   name: z.string(),
   type: z.enum(["live", "vod"]),
   transport_type: z.enum(["bt", "hls", "wrapper"]),
@@ -94,6 +97,7 @@ export const CONTENT_METHODS: readonly Method[] = [
       const isFull = params.mode === "full";
       return {
         infohash: found.infohash,
+        ...(found.infohashV2 === undefined ? {} : { infohash_v2: found.infohashV2 }),
         name: found.name,
         type: found.isLive ? "live" as const : "vod" as const,
         transport_type: found.transportType,
