@@ -5,8 +5,8 @@ import type { ChildProcess } from "../ports.ts";
 import { reachArguments } from "./ffmpeg-reach.ts";
 import { inPackets } from "./packets.ts";
 import type { SourcePorts } from "./ports.ts";
-import { FatalSourceError, retrying } from "./retry.ts";
-import { describeUrl, withoutSecrets } from "./spec.ts";
+import { FatalSourceError, RETRY_FIRST_MS, retrying } from "./retry.ts";
+import { describeUrl, listens, withoutSecrets } from "./spec.ts";
 
 /** Characters kept from the end of ffmpeg's error output: its last line says why it stopped. */
 const MAX_COMPLAINT_CHARS = 2048;
@@ -43,28 +43,40 @@ function copyArguments({ url, before, onlyMedia = false }: FfmpegJob): string[] 
 }
 
 /**
+ * RTP has no decoding times, and ffmpeg knows none for the pictures from which it learns how they are reordered: MPEG TS cannot
+ * take these. With this flag it keeps none of what it read before it knew.
+ */
+const RTSP = ["-fflags", "nobuffer"];
+
+/**
  * RTSP goes over TCP, because UDP loses packets, and over UDP where the server has nothing else, like VLC's. `?listen=1` has
- * an RTMP sender connect to us, which ffmpeg wants as a separate option.
+ * an RTMP or RTSP sender connect to us, which ffmpeg wants as a separate option.
  */
 function addressArguments(url: string): string[] {
-  if (/^rtsps?:/i.test(url)) return ["-rtsp_flags", "prefer_tcp", "-i", url];
-  const [address = url, query] = url.split("?");
-  if (/^rtmps?:/i.test(url) && query === "listen=1") return ["-listen", "1", "-i", address];
-  return ["-i", url];
+  const [address = url] = url.split("?");
+  switch (listens(url)) {
+    case "rtmp":
+      return ["-listen", "1", "-i", address];
+    case "rtsp":
+      return [...RTSP, "-rtsp_flags", "listen", "-i", address];
+    case "srt":
+      // ffmpeg would call this machine where no host is named; other programs listen.
+      return ["-i", /[?&]mode=/i.test(url) ? url : `${url}${url.includes("?") ? "&" : "?"}mode=listener`];
+    case null:
+      return /^rtsps?:/i.test(url) ? [...RTSP, "-rtsp_flags", "prefer_tcp", "-i", url] : ["-i", url];
+  }
 }
 
 /**
- * A warning for an address on which anybody who reaches it may become the source; null for others. ffmpeg does not check the
- * key in the path of an RTMP address that it listens on: it takes the first sender that comes.
+ * A warning for an address on which anybody who reaches it may become the source; null for others. ffmpeg does not check
+ * the path of an address that it listens on, and so no key in it: it takes the first sender that comes.
  */
 export function openToAll(url: string): string | null {
   const [address = url, query = ""] = url.split("?");
-  const isRtmp = /^rtmps?:/i.test(url) && query === "listen=1";
-  const options = new URLSearchParams(query);
-  const isSrt = /^srt:/i.test(url) && (options.get("mode") === "listener" || /^srt:\/\/:/i.test(url));
-  if (!isRtmp && !(isSrt && !options.has("passphrase"))) return null;
+  const protocol = listens(url);
+  if (protocol === null || (protocol === "srt" && new URLSearchParams(query).has("passphrase"))) return null;
   if (/^[a-z]+:\/\/(?:[^@/]*@)?(?:127\.|localhost[:/]|\[::1\])/i.test(address)) return null;
-  const why = isRtmp ? "the key in it is not checked" : "it has no passphrase";
+  const why = protocol === "srt" ? "it has no passphrase" : "the key in it is not checked";
   const [scheme, rest = ""] = address.split("://", 2);
   const place = `${scheme}://${rest.split("/", 1)[0]!.split("@").at(-1)}`;
   return `whoever reaches ${place} can send what is broadcast (${why}): listen on 127.0.0.1, or let a firewall decide`;
@@ -96,7 +108,9 @@ export function ffmpegEvents(
       );
     }
   };
-  return inPackets(retrying(ports.clock, connect, { once: job.once, firstMs: FIRST_MS, signal }));
+  // While nobody listens, senders are refused, and some do not come again.
+  const pauses = listens(job.url) === null ? {} : { mostPauseMs: RETRY_FIRST_MS };
+  return inPackets(retrying(ports.clock, connect, { once: job.once, firstMs: FIRST_MS, signal, ...pauses }));
 }
 
 async function* output(
@@ -115,17 +129,20 @@ async function* output(
     yield* child.stdout;
     const code = await child.exited;
     if (code === 0) return;
-    const why = (await complaint).trim().split("\n").pop();
-    throw new MillraceError(
-      "connection_failed",
-      `ffmpeg: ${withoutSecrets(why || `it ended with ${code}`, job.url)}`,
-    );
+    const why = (await complaint).trim().split("\n").pop() || `it ended with ${code}`;
+    throw new MillraceError("connection_failed", `ffmpeg: ${withoutSecrets(why, job.url)}${hint(job.url, why)}`);
   } finally {
     signal.removeEventListener("abort", end);
     child.kill("SIGTERM");
     const timer = clock.setTimeout(end, END_MS);
     void child.exited.then(() => timer.cancel());
   }
+}
+
+/** What ffmpeg does not say: it has the same words for whatever the other side of an SRT address refuses. */
+function hint(url: string, why: string): string {
+  if (!/^srt:/i.test(url) || !why.endsWith("Input/output error")) return "";
+  return " (nobody answers there, or the passphrase or streamid is wrong)";
 }
 
 async function lastWords(child: ChildProcess): Promise<string> {

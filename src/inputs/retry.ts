@@ -28,6 +28,8 @@ export interface RetryOptions {
   readonly once: boolean;
   /** Patience for the first bytes of a connection, ms. Default `SILENT_AFTER_MS`. */
   readonly firstMs?: number;
+  /** Longest pause between tries, ms. Default `RETRY_MOST_MS`. */
+  readonly mostPauseMs?: number;
   readonly signal: AbortSignal;
 }
 
@@ -40,7 +42,7 @@ export async function* retrying(
   connect: (signal: AbortSignal) => AsyncIterable<Uint8Array>,
   options: RetryOptions,
 ): AsyncGenerator<LiveInputEvent, void> {
-  const { once, signal } = options;
+  const { once, signal, mostPauseMs = RETRY_MOST_MS } = options;
   let pauseMs = RETRY_FIRST_MS;
   for (;;) {
     const startMs = clock.monotonic();
@@ -55,7 +57,7 @@ export async function* retrying(
     yield { kind: "lost", reason };
     if (clock.monotonic() - startMs >= GOOD_AFTER_MS) pauseMs = RETRY_FIRST_MS;
     await sleep(clock, pauseMs, signal);
-    pauseMs = Math.min(2 * pauseMs, RETRY_MOST_MS);
+    pauseMs = Math.min(2 * pauseMs, mostPauseMs);
   }
 }
 

@@ -73,7 +73,19 @@ export function describeSource(spec: SourceSpec): string {
 /** Whether somebody has to send to this source before it delivers anything: nothing is fetched from it. */
 export function isAwaited(spec: SourceSpec): boolean {
   if (spec.kind === "udp" || spec.kind === "rtp") return true;
-  return spec.kind === "ffmpeg" && /^(?:rtmps?|srt):.*[?&](?:listen=1|mode=listener)(?:&|$)/i.test(spec.url);
+  return spec.kind === "ffmpeg" && listens(spec.url) !== null;
+}
+
+/** By which protocol senders connect to us at `url`; null: we connect to it. */
+export function listens(url: string): "rtmp" | "rtsp" | "srt" | null {
+  const [, query = ""] = url.split("?");
+  if (/^srt:/i.test(url)) {
+    return (new URLSearchParams(query).get("mode") ?? (/^srt:\/\/:/i.test(url) ? "listener" : "")) === "listener"
+      ? "srt"
+      : null;
+  }
+  if (query !== "listen=1") return null;
+  return /^rtmps?:/i.test(url) ? "rtmp" : /^rtsp:/i.test(url) ? "rtsp" : null;
 }
 
 /** An address as logs may show it. */

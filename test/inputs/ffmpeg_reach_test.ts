@@ -42,12 +42,15 @@ test("openToAll() warns of addresses on which anybody may become the source", as
   const open = [
     "rtmp://0.0.0.0:1935/live/key?listen=1",
     "rtmp://192.0.2.1/live/key?listen=1",
+    "rtsp://0.0.0.0:8554/live?listen=1",
     "srt://:9000",
     "srt://0.0.0.0:9000?mode=listener",
   ];
   const closed = [
     "rtmp://127.0.0.1:1935/live/key?listen=1",
     "rtmp://localhost/live/key?listen=1",
+    "rtsp://127.0.0.1:8554/live?listen=1",
+    "rtsp://camera.example/live",
     "rtmp://server.example/live/key",
     "srt://:9000?passphrase=0123456789",
     "srt://server.example:9000",

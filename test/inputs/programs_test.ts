@@ -33,7 +33,7 @@ test("an SRT source is read through ffmpeg, started again when it fails, without
   const heard = await hear(input, (_, bytes) => bytes === 50196 + CLIP.length);
   assertEquals(heard.map((one) => "lost" in one ? one.lost : one.data.length), [
     50196,
-    "ffmpeg: srt://h:9: Input/output error",
+    "ffmpeg: srt://h:9: Input/output error (nobody answers there, or the passphrase or streamid is wrong)",
     CLIP.length,
   ]);
   for (const child of children) await child.exited;

@@ -68,9 +68,14 @@ test("isAwaited() knows the sources that somebody has to send to", () => {
     "udp://127.0.0.1:5000",
     "rtp://@239.1.2.3:5000",
     "rtmp://h/live/k?listen=1",
+    "rtsp://h/live?listen=1",
     "srt://h:1?mode=listener",
+    "srt://:1?passphrase=0123456789",
   ];
-  const fetched = ["-", "a.ts", "https://h/a.ts", "rtmp://h/live/k", "srt://h:1?mode=caller", "ffmpeg:rtsp://h/a"];
+  const fetched = [
+    ...["-", "a.ts", "https://h/a.ts", "rtmp://h/live/k", "srt://h:1?mode=caller", "srt://:1?mode=caller"],
+    ...["ffmpeg:rtsp://h/a", "rtsp://h/a?listen=2"],
+  ];
   assertEquals(awaited.map((source) => isAwaited(parseSource(source))), awaited.map(() => true));
   assertEquals(fetched.map((source) => isAwaited(parseSource(source))), fetched.map(() => false));
 });

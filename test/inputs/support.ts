@@ -87,10 +87,11 @@ export async function sourcePorts(factor = 1): Promise<Ports & { readonly lines:
 /** Events of a source in order; adjacent data are joined. */
 export type Heard = { readonly lost: string } | { readonly data: Uint8Array };
 
-/** Reads `input` to its end or until `enough` accepts the events so far, then releases it. */
+/** Reads `input` to its end or until `enough` accepts the events so far, for `waitMs` at most, then releases it. */
 export async function hear(
   input: LiveInput,
   enough: (heard: readonly Heard[], bytes: number) => boolean = () => false,
+  waitMs = WAIT_MS,
 ): Promise<Heard[]> {
   const heard: Heard[] = [];
   let parts: Uint8Array[] = [];
@@ -100,7 +101,7 @@ export async function hear(
     parts = [];
   };
   const events = input[Symbol.asyncIterator]();
-  const timer = setTimeout(() => void events.return?.(), WAIT_MS);
+  const timer = setTimeout(() => void events.return?.(), waitMs);
   try {
     for (;;) {
       const next: IteratorResult<LiveInputEvent> = await events.next();
