@@ -28,3 +28,15 @@ export async function isCollected(ref: WeakRef<object>): Promise<boolean> {
   }
   return false;
 }
+
+/** Bytes of objects and buffers that are reachable, after collections: a comparison within one process. */
+export async function usedBytes(): Promise<number> {
+  const collect = collector();
+  for (let round = 0; round < 3; round++) {
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    collect();
+  }
+  const { heapUsed, external } = process.memoryUsage();
+  // On Bun buffers count in both.
+  return process.versions["bun"] !== undefined ? heapUsed : heapUsed + external;
+}
