@@ -23,14 +23,15 @@ export interface SentPacket {
 /** Changes a stream. */
 export type Habit = (packets: readonly SentPacket[]) => SentPacket[];
 
-/** `durationMs` of a clip over and over, sent in real time. */
-export function encoded(name: string, durationMs: number): SentPacket[] {
+/** `durationMs` of a clip (its name, or its bytes) over and over, sent in real time. */
+export function encoded(name: string | Uint8Array, durationMs: number): SentPacket[] {
+  const packets = typeof name === "string" ? clip(name) : name;
   const looper = new TsLooper();
   const out: SentPacket[] = [];
   let first: number | null = null;
   let atMs = 0;
   while (atMs < durationMs) {
-    const pass = [looper.push(clip(name)).slice(), looper.endPass()];
+    const pass = [looper.push(packets).slice(), looper.endPass()];
     for (const bytes of pass) {
       for (let at = 0; at < bytes.length; at += PACKET_BYTES) {
         const place = pcrAt(bytes, at);
