@@ -14,7 +14,10 @@ export async function multivariantOf(c: HttpContext, prefix: string, session: An
   if (!isWanted || session.kind !== "file" || session.hls === null) return null;
   const url = playlistUrl(c, prefix, session);
   const subtitles = subtitleList(session, url);
-  const renditions = await session.renditions(c.req.raw.signal);
+  const { signal } = c.req.raw;
+  const renditions = await session.renditions(signal);
+  const { findCaptions } = session.presentation ?? {};
+  const captions = findCaptions === undefined ? [] : await session.look((source) => findCaptions(source, signal));
   session.touch();
   const query = new URLSearchParams();
   const startFrom = c.req.query("start_from");
@@ -29,12 +32,13 @@ export async function multivariantOf(c: HttpContext, prefix: string, session: An
         videoUrl: query.size === 0 ? url : `${url}?${query}`,
         sounds: inside,
         subtitles,
+        captions,
         variants: [{
           ...variantFacts(session.hls, tracks, bytesPerSecond),
           ...inside.length === 0 ? {} : { sound: inside[0]!.group },
         }],
       }
-      : { ...listRenditions(renditions, bytesPerSecond, urlOf), subtitles },
+      : { ...listRenditions(renditions, bytesPerSecond, urlOf), subtitles, captions },
   );
   return new Response(text, { headers: PLAYLIST_FIELDS });
 }

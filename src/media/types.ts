@@ -277,6 +277,11 @@ export interface Presentation {
    */
   planRenditions?(source: ByteSource, signal: AbortSignal): Promise<Renditions>;
   /**
+   * The captions in the pictures, as `INSTREAM-ID` of HLS names them: `CC1`, `SERVICE1`; it reads the beginning of the film.
+   * Absent: nobody looked for them.
+   */
+  findCaptions?(source: ByteSource, signal: AbortSignal): Promise<readonly string[]>;
+  /**
    * The MPEG TS from the HLS segment on that contains `ms`, or from the last segment for later times. It begins with
    * tables and a random access point, and keeps the clock of the whole. Rejects as `planHls`.
    */

@@ -32,6 +32,22 @@ async function streamOf({ plan }: Rendition, bytes: Uint8Array) {
   return { ...all, data: concatBytes(all.data) };
 }
 
+test("Presentation.planRenditions() parts a transport stream into streams that are those of the whole", async () => {
+  const film = fixture("mkv-two-audio.mkv");
+  const bytes = await collect((await openBytes(film)).ts.read(0, null, new MemorySource(film), NEVER));
+  const { planRenditions, hls } = await openBytes(bytes, { segmentTargetMs: 2000, preferredAudioLanguage: "de" });
+  const { video, sounds } = await planRenditions!(new MemorySource(bytes), NEVER);
+  assertEquals(sounds.map(({ track, codecs }) => [track.language, codecs]), [["ger", "ac-3"], ["eng", "mp4a.40.2"]]);
+  assert(/^avc1\.[0-9A-F]{6}$/.test(video.codecs!), video.codecs!);
+  assertEquals([video.track.width, video.track.height], [160, 90]);
+  const whole = checkTs(concatBytes(await readAll(hls, bytes)));
+  for (const [i, rendition] of [video, ...sounds].entries()) {
+    const { problems, count, data } = await streamOf(rendition, bytes);
+    assertEquals([problems, count], [[], 1]);
+    assert(equalBytes(data, concatBytes(whole.streams[i]!.units.map((unit) => unit.data))), `stream ${i}`);
+  }
+});
+
 for (const name of ["mkv-two-audio.mkv", "mp4-two-audio.mp4"]) {
   test(`Presentation.planRenditions() parts ${name} into streams that are those of the whole`, async () => {
     const bytes = fixture(name);

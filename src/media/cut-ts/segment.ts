@@ -6,14 +6,17 @@
 import type { ChunkBuffers } from "../../bytes/chunk-buffers.ts";
 import type { ByteSource } from "../../bytes/source.ts";
 import {
+  FIELD_PCR,
   fieldBytes,
   hasPayload,
   isRandomAccess,
   PACKET_BYTES,
   payloadOf,
+  pcrAt,
   pidOf,
   readPesHeader,
   startsUnit,
+  SYNC_BYTE,
   unusable,
 } from "../../bytes/ts/packet.ts";
 import { isBefore } from "../../bytes/ts/stamps.ts";
@@ -90,6 +93,16 @@ class Stream {
   }
 }
 
+/** A packet with nothing but the clock of the packet at `at`. */
+function clockPacket(bytes: Uint8Array, at: number): Uint8Array {
+  const packet = new Uint8Array(PACKET_BYTES).fill(0xff);
+  packet.set([SYNC_BYTE, bytes[at + 1]! & 0x1f, bytes[at + 2]!, 0x2f, PACKET_BYTES - 5, FIELD_PCR]);
+  packet.set(bytes.subarray(pcrAt(bytes, at), pcrAt(bytes, at) + PCR_BYTES), 6);
+  return packet;
+}
+
+const PCR_BYTES = 6;
+
 /** The segment's bytes, in chunks of `buffers` that the consumer releases; absent: in memory of their own. */
 export async function* readTransportSegment(
   format: PacketFormat,
@@ -137,6 +150,9 @@ export async function* readTransportSegment(
         // A PID that carries only the clock has no payload, so its counter never moves.
         else if (pid === pcrPid && inside && number >= start && !hasPayload(bytes, at)) {
           out.add(bytes, at, 15);
+        } else if (pid === pcrPid && inside && number >= start && !streams.has(mainPid) && pcrAt(bytes, at) >= 0) {
+          // Sound apart from the pictures that have its clock.
+          out.addWhole(clockPacket(bytes, at));
         }
         continue;
       }

@@ -123,15 +123,19 @@ export interface Multivariant {
   readonly sounds: readonly SoundRendition[];
   /** Off until the viewer wants them. */
   readonly subtitles: readonly SubtitleRendition[];
+  /** Captions in the pictures, by `INSTREAM-ID`. Absent: nobody knows of any. */
+  readonly captions?: readonly string[];
   /** One for each group of sounds, the default one first. */
   readonly variants: readonly VariantFacts[];
 }
 
 /** The playlist as text. */
-export function renderMultivariant({ videoUrl, sounds, subtitles, variants }: Multivariant): string {
+export function renderMultivariant({ videoUrl, sounds, subtitles, captions = [], variants }: Multivariant): string {
+  const isNumbered = captions.some((one) => one.startsWith("SERVICE"));
   return [
     "#EXTM3U",
-    "#EXT-X-VERSION:4",
+    // Services of CEA-708 came later (RFC 8216, 7).
+    `#EXT-X-VERSION:${isNumbered ? 7 : 4}`,
     ...sounds.map((sound) =>
       mediaLine("AUDIO", sound.group, sound, [
         `DEFAULT=${yesNo(sound.isDefault)},AUTOSELECT=${yesNo(sound.isAutomatic || sound.isDefault)}`,
@@ -146,6 +150,12 @@ export function renderMultivariant({ videoUrl, sounds, subtitles, variants }: Mu
         `URI="${one.url}"`,
       ])
     ),
+    ...captions.map((name) =>
+      mediaLine("CLOSED-CAPTIONS", "captions", { name, language: null, characteristics: [] }, [
+        "DEFAULT=NO,AUTOSELECT=NO",
+        `INSTREAM-ID="${name}"`,
+      ])
+    ),
     ...variants.flatMap(({ bandwidth, averageBandwidth, codecs, width, height, picture, sound }) => [
       [
         `#EXT-X-STREAM-INF:BANDWIDTH=${bandwidth}`,
@@ -155,6 +165,7 @@ export function renderMultivariant({ videoUrl, sounds, subtitles, variants }: Mu
         ...picture ?? [],
         ...sound === undefined ? [] : [`AUDIO="${quotable(sound)}"`],
         ...subtitles.length > 0 ? ['SUBTITLES="subtitles"'] : [],
+        ...captions.length > 0 ? ['CLOSED-CAPTIONS="captions"'] : [],
       ].join(","),
       videoUrl,
     ]),

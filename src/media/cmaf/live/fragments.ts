@@ -3,6 +3,7 @@ import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
 import { isTurnDue, turnWhenDue } from "../../../bytes/turn.ts";
 import { MillraceError } from "../../../errors.ts";
 import { PacketSink } from "../../mux/ts/chunks.ts";
+import { CaptionFinder } from "../../subtitles/captions.ts";
 import type { FragmentedForm, Track } from "../../types.ts";
 import { cmafFormat } from "../formats.ts";
 import { FragmentSlot, timedFragments } from "../fragment-slot.ts";
@@ -31,6 +32,44 @@ function makersOf(tracks: readonly Track[]): Map<number, { readonly track: Track
     }
   }
   return makers;
+}
+
+/** Most that is read until tracks have shown their codec data, bytes: some pictures of a high rate. */
+const MAX_LOOK_BYTES = 4 * 1024 * 1024;
+/** Pictures in which captions are looked for. */
+const CAPTION_PICTURES = 50;
+
+/**
+ * What the beginning of a segment of MPEG TS shows of `tracks`, by PID, and the captions in its pictures. Rejects as the segment
+ * does.
+ */
+export async function describeTracks(
+  segment: AsyncIterable<Uint8Array>,
+  tracks: readonly Track[],
+  signal: AbortSignal,
+): Promise<{ readonly known: ReadonlyMap<number, Track>; readonly captions: readonly string[] }> {
+  const makers = new Map(tracks.flatMap((track) => {
+    const maker = unitMaker(track);
+    return maker === null ? [] : [[track.id, maker] as const];
+  }));
+  const video = tracks.find(({ kind }) => kind === "video");
+  const captions = new CaptionFinder();
+  let pictures = 0;
+  const reader = new PesReader(tracks.map(({ id }) => id), 0);
+  let bytes = 0;
+  for await (const chunk of segment) {
+    for (const pes of reader.push(chunk)) {
+      makers.get(pes.pid)?.push(pes);
+      makers.get(pes.pid)?.take(false);
+      if (pes.pid === video?.id && pictures++ < CAPTION_PICTURES) captions.push(pes.body);
+    }
+    bytes += chunk.length;
+    const areKnown = [...makers.values()].every(({ track }) => track !== null);
+    if (bytes >= MAX_LOOK_BYTES || (areKnown && pictures >= CAPTION_PICTURES)) break;
+    if (isTurnDue()) await turnWhenDue(signal);
+  }
+  const known = [...makers].flatMap(([pid, { track }]) => track === null ? [] : [[pid, track] as const]);
+  return { known: new Map(known), captions: captions.found };
 }
 
 /**

@@ -23,6 +23,7 @@ import { TsAudio } from "../../transcode/ts/ts-audio.ts";
 import type { AudioEncoder, AudioTranscoding } from "../../transcode/types.ts";
 import { layoutFrom, segmentAt } from "../../late-start.ts";
 import type { HlsPlan, HlsSegment, Presentation, Track, TsLayout } from "../../types.ts";
+import { tsRenditions } from "./renditions.ts";
 import { AccessGrid } from "./access-grid.ts";
 import { findAccessPoint, type FoundPoint, tablesBefore } from "./access-search.ts";
 import { type CutPlan, planTransportCuts } from "./cut-plan.ts";
@@ -87,8 +88,13 @@ function asksForMore(wish: OpenOptions["transcode"]): wish is AudioTranscoding {
   return wish != null && !wish.onlyIfSilent;
 }
 
+/** Chooses among the tracks that segments carry. */
+type Pick = (tracks: readonly Track[]) => readonly Track[];
+
 /** The plan, and where its segments begin. */
 interface PlacedPlan extends HlsPlan {
+  /** The same segments with the tracks alone that `pick` returns. */
+  only(pick: Pick): HlsPlan;
   /** Where segment `n` begins. */
   locate(n: number, source: ByteSource, signal: AbortSignal): Promise<FoundPoint>;
 }
@@ -163,36 +169,40 @@ function hlsPlan(
     found.set(n, point);
     return point;
   };
-  return {
+  const read = (n: number, pick: Pick, ...[source, signal, buffers]: SegmentReading) => {
+    if (segments[n] === undefined) throw new MillraceError("not_found", `no segment ${n}`);
+    const follow = grid.follow(n);
+    let hasBegun = false;
+    const place: SegmentPlace = {
+      first: n === 0,
+      searchEnd: grid.searchFrom(n + 1),
+      accessPoint(point) {
+        if (!hasBegun) begins(n, point.pts90k);
+        hasBegun = true;
+        follow(point);
+      },
+      outputOf: (one) => pick(outputOf(one)),
+      async start() {
+        const { packet, program: there } = await locate(n, source, signal);
+        if (there === program) return { packet, program: asDelivered, output: pick(output) };
+        return { packet, program: edited(there), output: pick(outputOf(edited(there))) };
+      },
+      end: async () => (await locate(n + 1, source, signal)).packet,
+    };
+    return readTransportSegment(delivered.format, place, delivered.over(source), signal, buffers);
+  };
+  const whole: HlsPlan = {
     segments,
-    locate,
     targetDurationS: targetDurationS(plan.cuts.map(({ durationMs }) => durationMs)),
     zeroPts90k: plan.startPts90k,
     segmentBytes: () => null,
-    readSegment(n, source, signal, buffers) {
-      if (segments[n] === undefined) throw new MillraceError("not_found", `no segment ${n}`);
-      const follow = grid.follow(n);
-      let hasBegun = false;
-      const place: SegmentPlace = {
-        first: n === 0,
-        searchEnd: grid.searchFrom(n + 1),
-        accessPoint(point) {
-          if (!hasBegun) begins(n, point.pts90k);
-          hasBegun = true;
-          follow(point);
-        },
-        outputOf,
-        async start() {
-          const { packet, program: there } = await locate(n, source, signal);
-          if (there === program) return { packet, program: asDelivered, output };
-          return { packet, program: edited(there), output: outputOf(edited(there)) };
-        },
-        end: async () => (await locate(n + 1, source, signal)).packet,
-      };
-      return readTransportSegment(delivered.format, place, delivered.over(source), signal, buffers);
-    },
+    readSegment: (n, ...from) => read(n, (tracks) => tracks, ...from),
   };
+  return { ...whole, locate, only: (pick) => ({ ...whole, readSegment: (n, ...from) => read(n, pick, ...from) }) };
 }
+
+/** What a segment is read with. */
+type SegmentReading = Parameters<HlsPlan["readSegment"]> extends [number, ...infer Rest] ? Rest : never;
 
 /**
  * Opens a transport stream. Rejects with `bad_media` when it is none or has no tables, `unsupported_media` when it is
@@ -289,6 +299,7 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
     faults,
     ts,
     planHls: planned,
+    ...tsRenditions(tracks, output, planned),
     async tsFrom(ms, from, abort) {
       const plan = await planned(from, abort);
       const first = segmentAt(plan, ms);
