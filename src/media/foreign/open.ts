@@ -8,8 +8,10 @@ import type { ForeignContainer } from "../../bytes/foreign-container.ts";
 import { MillraceError } from "../../errors.ts";
 import { DEFAULT_SEGMENT_TARGET_MS, MAX_SEGMENTS } from "../hls/plan.ts";
 import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
+import { IndexWork } from "../index/work.ts";
 import { longestS } from "../plausible.ts";
 import type { MediaIndex, OpenOptions, StreamedRun } from "../timeline.ts";
+import type { Track } from "../types.ts";
 import { chooseMade, madeChannels, madeTrack } from "../transcode/choice.ts";
 import { foreseenBytes, frameTicks } from "../transcode/frame-job.ts";
 import type { CopiedStream } from "./copy-job.ts";
@@ -41,13 +43,17 @@ export async function openForeign(
   options: OpenOptions,
 ): Promise<MediaIndex> {
   const { foreignReader: reader, signal, transcode, audioTarget = "aac" } = options;
-  if (!reader || !await reader.isAvailable(signal)) {
+  const work = IndexWork.on(source, signal);
+  if (!reader || !await work.idle(() => reader.isAvailable(signal))) {
     const message = `the container is ${name}, which only ffmpeg reads: install ffmpeg and ffprobe`;
     throw new MillraceError("unsupported_media", message);
   }
-  const file = await probeForeign(reader, demuxer, source, signal);
-  const told = file.streams.map(({ track }) => track);
-  const chosen = new Set(transcode ? chooseMade(told, transcode, () => true, () => true) : []);
+  const file = await work.idle(() => probeForeign(reader, demuxer, source, signal));
+  const told = file.streams.map(({ track }) => track).map((track) =>
+    // ffmpeg copies and decodes nothing of such sound, and would refuse the whole file.
+    isKnown(track) ? track : { ...track, codec: "other" as const, codecId: `${track.codecId} of unknown rate` }
+  );
+  const chosen = new Set(transcode ? chooseMade(told, transcode, (i) => isKnown(told[i]!), () => true) : []);
   const tracks = told.map((track, i) => chosen.has(i) ? { ...madeTrack(track, audioTarget), isFramed: true } : track);
   const base = {
     container: "other",
@@ -85,7 +91,7 @@ export async function openForeign(
       timeline: foreignTimeline({ ...common, trackOf, main, origin90k }, runs),
     };
   }
-  const { origin90k, spacing90k, isUntimed } = await measure(common, main, source, signal);
+  const { origin90k, spacing90k, isUntimed } = await work.idle(() => measure(common, main, source, signal));
   const warnings = [`${name} is read by way of ffmpeg: its length in MPEG TS is unknown and seeking is approximate`];
   if (
     WITHOUT_TIMES.has(demuxer) &&
@@ -97,6 +103,11 @@ export async function openForeign(
   const runs = copiedRuns(file, spacing90k, tracks.length, source, options);
   const timeline = foreignTimeline({ ...common, trackOf, main, origin90k }, runs);
   return { ...base, warnings, zero90k: zeroOf(file, origin90k), timeline };
+}
+
+/** Whether ffprobe found what ffmpeg needs to copy or convert a track. */
+function isKnown({ kind, sampleRate }: Track): boolean {
+  return kind !== "audio" || sampleRate !== null;
 }
 
 /** Time on the timeline at which the file begins, 90 kHz. */

@@ -166,3 +166,12 @@ test("openMedia() makes AAC of the sound where that is wished for, with a progra
   const args = jobs.at(-1)!.arguments("URL");
   assertEquals([args.filter((arg) => arg === "copy").length, args[args.indexOf("-c:1") + 1]], [1, "aac"]);
 });
+
+test("openMedia() leaves out sound whose rate ffprobe does not find, since ffmpeg would copy nothing beside it", async () => {
+  const unknown = { ...STREAMS.audio, sample_rate: "0" };
+  const { reader, jobs } = fakeReader([STREAMS.video, unknown]);
+  const { outputTracks, warnings } = await openBytes(AVI, { foreignReader: reader });
+  assertEquals(outputTracks.map(({ codec }) => codec), ["h264"]);
+  assert(warnings.includes("audio track 2 left out: MPEG TS cannot carry aac of unknown rate"), warnings.join());
+  assert(jobs.filter(({ program }) => program === "ffmpeg").every((job) => !job.arguments("url").includes("0:1")));
+});
