@@ -15,7 +15,7 @@ import { PartSource } from "../source/part-source.ts";
 const MAX_STEPS = 64_000_000;
 /** Reads: an MP3 of a gigabyte whose frames are counted takes 65,000. */
 const MAX_READS = 200_000;
-/** Processor time, ms; waiting for bytes is not counted. The largest index takes 1 to 3 s. */
+/** Processor time, ms; waiting for bytes and for other programs is not counted. The largest index takes 1 to 3 s. */
 const MAX_BUSY_MS = 20_000;
 
 /** Bounds; the defaults are for all but tests. */
@@ -54,6 +54,8 @@ export class IndexWork implements ByteSource {
   #reads = 0;
   #busyMs = 0;
   #resumedMs = performance.now();
+  /** Waits for other programs under way. */
+  #idles = 0;
 
   /** The work on `source` until `signal` fires; `source` itself if it is one already. */
   static on(source: ByteSource, signal: AbortSignal): IndexWork {
@@ -127,6 +129,19 @@ export class IndexWork implements ByteSource {
     if (this.signal.aborted) throw abortError(this.signal);
   }
 
+  /** What `wait` waits for, another program: its time is not counted, however slow the machine is. Rejects as `wait` does. */
+  async idle<T>(wait: () => Promise<T>): Promise<T> {
+    if (this.#whole !== null) return await this.#whole.idle(wait);
+    this.#pause();
+    this.#idles++;
+    try {
+      return await wait();
+    } finally {
+      this.#idles--;
+      this.#resumedMs = performance.now();
+    }
+  }
+
   #hold(readBytes: number): void {
     const bytes = readBytes > SMALL_READ_BYTES ? readBytes * MEMORY_FACTOR : 0;
     if (this.#memory === null || bytes <= this.#heldBytes) return;
@@ -135,7 +150,7 @@ export class IndexWork implements ByteSource {
   }
 
   #pause(): void {
-    this.#busyMs += performance.now() - this.#resumedMs;
+    if (this.#idles === 0) this.#busyMs += performance.now() - this.#resumedMs;
     this.#resumedMs = performance.now();
     if (this.#busyMs > this.#limits.busyMs) throw tooMuch(`${this.#limits.busyMs / 1000} s`);
   }

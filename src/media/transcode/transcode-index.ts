@@ -33,7 +33,7 @@ export async function transcodeIndex(
   const isReadable = (track: Track) => matroskaAudio(track, index.container) !== null;
   const chosen = chooseMade(index.tracks, transcode, (i) => hasData(index, i), isReadable, carrier);
   if (chosen.length === 0) return index;
-  if (!audioEncoder || !await audioEncoder.isAvailable(options.signal)) {
+  if (!audioEncoder || !await work.idle(() => audioEncoder.isAvailable(options.signal))) {
     const names = [...new Set(chosen.map((i) => index.tracks[i]!.codec))].join(", ");
     return {
       ...index,
@@ -47,7 +47,9 @@ export async function transcodeIndex(
   const warnings = [...index.warnings];
   for (const [i, maker] of makers) {
     const { id, codecId } = index.tracks[i]!;
-    if (isFamiliar(index.tracks[i]!) || await maker.isDecodable(TRIAL_RUNS, work, options.signal)) continue;
+    if (isFamiliar(index.tracks[i]!) || await work.idle(() => maker.isDecodable(TRIAL_RUNS, work, options.signal))) {
+      continue;
+    }
     makers.delete(i);
     warnings.push(`audio track ${id} is not converted to ${NAMES[audioTarget]}: ffmpeg cannot decode ${codecId}`);
   }

@@ -38,6 +38,17 @@ test("IndexWork does not count the time in which it waits for bytes", async () =
   for (let i = 0; i < 4; i++) await work.read(0, 1, { signal: NEVER });
 });
 
+test("IndexWork does not count the time in which it waits for other programs, which read through it", async () => {
+  const work = new IndexWork(SOURCE, NEVER, { busyMs: 50 });
+  await work.idle(async () => {
+    for (let i = 0; i < 8; i++) {
+      busy(10);
+      await work.read(0, 1, { signal: NEVER });
+    }
+  });
+  await work.read(0, 1, { signal: NEVER });
+});
+
 for (
   const [what, make] of [
     ["IndexWork", (signal: AbortSignal) => new IndexWork(SOURCE, signal)],
