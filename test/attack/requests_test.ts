@@ -56,6 +56,9 @@ test("hundreds of requests that arrive at once keep another client waiting for f
       `Content-Length: ${HELLO.length}\r\n\r\n${HELLO}`,
       `POST /dlna/control/content-directory HTTP/1.1\r\nHost: ${host}\r\nContent-Type: text/xml\r\n` +
       `Content-Length: ${envelope.length}\r\n\r\n${envelope}`,
+      `PROPFIND /webdav/ HTTP/1.1\r\nHost: ${host}\r\nDepth: 1\r\n\r\n`,
+      `GET /stremio/catalog/movie/millrace-movie/search=a.json HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+      `GET /stremio-server/stats.json HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
       `POST /torrserver/torrents HTTP/1.1\r\nHost: ${host}\r\nContent-Length: ${ADD.length}\r\n\r\n${ADD}`,
     ];
     for (const request of requests) {
@@ -70,4 +73,4 @@ test("hundreds of requests that arrive at once keep another client waiting for f
         }
       });
     }
-  }, ["--front", "dlna,hdhomerun,torrserver"]));
+  }, ["--front", "dlna,hdhomerun,torrserver,webdav,stremio,stremio-server"]));

@@ -1,6 +1,7 @@
 /** What the routes of all fronts share: bodies in JSON, errors as statuses, starts of sessions. */
 import type { Hono } from "hono";
 import type * as z from "zod";
+import { nextTurn } from "../../bytes/turn.ts";
 import { MillraceError } from "../../errors.ts";
 import type { StreamSelector } from "../../content/selector.ts";
 import type { StartRequest } from "../../playback/start-request.ts";
@@ -13,6 +14,8 @@ import { startRequest } from "../start-request.ts";
 
 /** Largest body of JSON, bytes, as in the API: it carries text. */
 const MAX_JSON_BYTES = 1024 * 1024;
+/** A body of this size is parsed in a millisecond. */
+const SMALL_BYTES = 64 * 1024;
 
 /** Adds a route. It takes a place among the calls at once; its errors become a status and a line. */
 export function addRoute(
@@ -49,6 +52,8 @@ export async function jsonBody<T>(
   try {
     const tooLarge = () => new MillraceError("too_large", `the body has more than ${maxBytes} bytes`);
     const bytes = await readBody(c.req.raw, parts.clock, maxBytes, hold, tooLarge);
+    // Many that arrive at once would add up to one long task.
+    if (bytes.length > SMALL_BYTES) await nextTurn();
     const read = schema.safeParse(parsed(new TextDecoder().decode(bytes)));
     if (read.success) return read.data;
     throw new MillraceError("invalid_argument", "the body is no JSON of the expected form");
