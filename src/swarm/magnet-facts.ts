@@ -8,22 +8,37 @@ import type { SwarmTarget } from "./types.ts";
 /** Fields without a usable address that are kept: enough to see what is wrong with a link. */
 const MAX_UNREAD = 20;
 
-/** Magnets that are kept whole: those of several items, or of several lists. */
-const MAX_TARGETS = 16;
+/**
+ * Magnets that are kept whole until the metadata is here: those of several items of the library. Each may have 64 KiB, and
+ * 256 swarms may wait.
+ */
+const MAX_TARGETS = 4;
 
 /** What all magnets of the torrent named so far. */
 export class MagnetFacts {
-  /** The first of them, with the scopes of their servers. */
-  readonly targets: SwarmTarget[] = [];
+  readonly #targets: SwarmTarget[] = [];
   readonly trackers = new Set<string>();
   readonly webSeeds = new Set<string>();
   /** Fields that hold no usable address, `tr=…`. */
   readonly unread = new Set<string>();
 
-  /** Adds what the magnet in `target` names. */
-  learn(target: SwarmTarget & { readonly magnet: Magnet }): void {
-    const { magnet: { trackers, webSeeds, unread = [] } } = target;
-    if (this.targets.length < MAX_TARGETS) this.targets.push(target);
+  /** The first targets that `keep` got. */
+  get targets(): readonly SwarmTarget[] {
+    return this.#targets;
+  }
+
+  /** Keeps a magnet with the scope of its servers, for a swarm that may take this one over. */
+  keep(target: SwarmTarget): void {
+    if (this.#targets.length < MAX_TARGETS) this.#targets.push(target);
+  }
+
+  /** The metadata is here: no other swarm needs the targets. */
+  forgetTargets(): void {
+    this.#targets.length = 0;
+  }
+
+  /** Adds what `magnet` names. */
+  learn({ trackers, webSeeds, unread = [] }: Magnet): void {
     addUpTo(MAX_URLS, this.trackers, trackers);
     addUpTo(MAX_URLS, this.webSeeds, webSeeds);
     addUpTo(MAX_UNREAD, this.unread, unread);

@@ -7,7 +7,7 @@ import type { SocketAddress } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
 import { type AnyMetainfo, isLive, type LiveMetainfo } from "../metainfo/live.ts";
 import { lacksLayers, otherName } from "../metainfo/hash-trees.ts";
-import type { Metainfo } from "../metainfo/types.ts";
+import type { Magnet, Metainfo } from "../metainfo/types.ts";
 import { announceState, Announcing, namedIn } from "./announcing.ts";
 import { Completion } from "./completion.ts";
 import type { SwarmContext } from "./context.ts";
@@ -157,15 +157,21 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     if (magnet === undefined) return;
     this.#discovery.addTrackers(magnet.trackers.map((tracker) => [tracker]), servers);
     this.#webSeedScopes.allow(magnet.webSeeds, servers);
-    this.named.learn({ magnet, servers, withoutPeers });
-    const second = otherName(this.infohashHex, magnet);
-    if (second !== null && this.#description === null) this.#discovery.addName(fromHex(second));
+    this.named.learn(magnet);
+    if (this.#description === null) this.#wait({ magnet, servers, withoutPeers });
     const peers = { infohashHex: this.infohashHex, texts: withoutPeers ? [] : magnet.peers };
     learnNamedPeers(this.#context.ports, peers, this.#ending.signal, (address) => {
       this.peers.found(address, "magnet", null, servers);
     });
     if (this.#description === null) this.#transportSources.add(magnet.sources ?? [], servers, withoutPeers);
     this.#openWebSeeds();
+  }
+
+  /** The metadata may come by the other name that a magnet states, or by another swarm's magnet. */
+  #wait(target: SwarmTarget & { readonly magnet: Magnet }): void {
+    this.named.keep(target);
+    const second = otherName(this.infohashHex, target.magnet);
+    if (second !== null) this.#discovery.addName(fromHex(second));
   }
 
   /**
@@ -284,6 +290,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   #begin(metainfo: Metainfo): void {
     if (this.#description !== null || this.#closing !== null) return;
     this.#description = metainfo;
+    this.named.forgetTargets();
     this.fetcher.close();
     if (metainfo.isPrivate) this.#discovery.setPrivate();
     if (lacksLayers(metainfo)) this.#beginDiscovery();

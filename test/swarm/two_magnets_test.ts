@@ -98,3 +98,17 @@ test("TorrentSwarm that another one took over is closed, and says so", async () 
     assertThrows(() => swarm.openReader(0), MillraceError, "closed");
   });
 });
+
+test("MagnetFacts keeps few magnets whole, and none once the metadata is here", async () => {
+  const torrent = await hybrid();
+  await Lab.run(async (lab) => {
+    const leecher = await lab.node();
+    const { v2: magnet } = magnetsOf(torrent, null);
+    for (let n = 0; n < 9; n++) leecher.join({ magnet });
+    const { swarm } = leecher.join({ magnet });
+    assertEquals(swarm.named.targets.length, 4);
+    leecher.join({ metainfo: torrent.metainfo, magnet });
+    leecher.join({ magnet });
+    assertEquals(swarm.named.targets.length, 0);
+  });
+});
