@@ -13,6 +13,8 @@ import { ChannelSource } from "./channel-source.ts";
 
 /** Channels at once. Each is a connection, and a window in memory. */
 const MAX_CHANNELS = 256;
+/** Channels of which nothing has come yet: more than a household begins to record at the same minute. */
+const MAX_OPENING = 32;
 
 /** The owner of sessions that record (`SessionIdentity`). */
 export const RECORDER = "recorder";
@@ -77,6 +79,9 @@ export class ChannelSources implements ChannelOrigins {
       infohashHex,
       acquire: () => {
         if (this.#running.size >= MAX_CHANNELS) throw new MillraceError("too_busy", "too many channels at once");
+        if (this.list().filter(({ node }) => !node.started).length >= MAX_OPENING) {
+          throw new MillraceError("too_busy", "many channels are being opened: try again in a moment");
+        }
         const rank = () => this.#rankOf(infohashHex, isRecorded);
         const { accounts } = this;
         const swarm = new ChannelSource({ ports: this.#ports, infohashHex, name, addresses, set, accounts, rank });

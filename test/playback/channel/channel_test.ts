@@ -5,6 +5,7 @@ import { toHex } from "../../../src/bytes/hex.ts";
 import { MillraceError } from "../../../src/errors.ts";
 import { statOf } from "../../../src/playback/stat.ts";
 import type { LiveSession } from "../../../src/playback/live/live-session.ts";
+import { settle } from "../../support/fake-clock.ts";
 import { clip } from "../../support/fixtures.ts";
 import { setUpChannels } from "./upstream.ts";
 
@@ -89,6 +90,18 @@ test("Sessions.start() passes over addresses that are missing, or send something
     /"index":2.*"item":3.*"changes":2,"reason":".*neither MPEG TS, HLS nor radio/,
   );
   session.stop("done");
+});
+
+test("Sessions.start() opens at most 32 channels of which nothing has come yet", async () => {
+  const urls = Array.from({ length: 33 }, (_, i) => `http://a.example/${i}`);
+  const { sessions, request } = setUpChannels(Object.fromEntries(urls.map((url) => [url, "hangs"])));
+  const leaving = new AbortController();
+  const start = (url: string) => sessions.start(request([url], { pid: url, signal: leaving.signal }));
+  const starts = urls.slice(0, 32).map((url) => start(url).catch(() => {}));
+  await settle();
+  await assertRejects(() => start(urls[32]!), MillraceError, "many channels are being opened");
+  leaving.abort();
+  await Promise.all(starts);
 });
 
 test("Sessions.start() rejects with the first address's fault when none plays", async () => {
