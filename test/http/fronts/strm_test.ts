@@ -1,6 +1,7 @@
 /** The folder of `.strm` files: what is in it, and whose files stay. */
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { MillraceError } from "../../../src/errors.ts";
 import { StrmFolder } from "../../../src/http/fronts/strm/folder.ts";
 import { safeName } from "../../../src/http/fronts/strm/names.ts";
 import type { StrmLibrary } from "../../../src/http/fronts/strm/wanted.ts";
@@ -147,6 +148,22 @@ test("StrmFolder() removes the folders that it leaves empty, and reads an unchan
   await until("the files are gone", () => paths().length === 0);
   await until("the folder is gone", () => !files.directories.has(`${DIR}/Series/Show`));
   assert(files.directories.has(`${DIR}/Series`));
+  await close();
+});
+
+test("StrmFolder() writes the other files when one cannot be written, and tries that again", async () => {
+  const library = new TestLibrary({ id: 1, title: "One" }, { id: 2, title: "Two" });
+  const { folder, files, paths, followed, close } = folderOf(library);
+  files.hook = (operation, path) => {
+    if (operation === "replace" && path.endsWith("One.strm")) throw new MillraceError("io", "it cannot be written");
+  };
+  folder.start("http://tv");
+  await until("the other file is there", () => paths().length === 1);
+  assertEquals(paths(), ["Films/Two.strm"]);
+  files.hook = () => {};
+  library.change(...library.items);
+  await followed();
+  await until("both are there", () => paths().length === 2);
   await close();
 });
 

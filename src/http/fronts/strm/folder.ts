@@ -59,6 +59,7 @@ export class StrmFolder {
     const state = await states.open("strm", MADE, {});
     const made = new Map(Object.entries(state.value));
     let [seen, comparedMs]: [number | null, number] = [null, -Infinity];
+    let isFailing = false;
     while (!signal.aborted) {
       try {
         const version = await library.catalogue.version();
@@ -66,47 +67,62 @@ export class StrmFolder {
           await this.#follow(base, made, state);
           [seen, comparedMs] = [version, clock.monotonic()];
         }
+        isFailing = false;
       } catch (error) {
-        if (!signal.aborted) log.log("warn", "the folder of .strm files could not be written", { error });
+        if (!signal.aborted && !isFailing) {
+          log.log("warn", "the folder of .strm files does not follow the library", { error });
+        }
+        isFailing = true;
       }
       await sleep(clock, LOOK_EVERY_MS, signal).catch(() => {});
     }
   }
 
-  /** Makes the folder what the library says. */
+  /** Makes the folder what the library says. A file that cannot be written or removed costs that file alone. */
   async #follow(base: string, made: Map<string, string>, state: FrontState<Record<string, string>>): Promise<void> {
-    const { library, keys } = this.#parts;
+    const { library, keys, log } = this.#parts;
     const { signal } = this.#closing;
+    const failures: unknown[] = [];
+    const each = async (path: string, address: string, change: (path: string, address: string) => Promise<boolean>) => {
+      signal.throwIfAborted();
+      try {
+        if (await change(path, address)) state.changed(() => Object.fromEntries(made));
+      } catch (error) {
+        failures.push(error);
+      }
+    };
     const keyOf = await keys();
     const wanted = await wantedFiles(library, async (query, kind, value) => {
       query.set("key", await keyOf(kind, value));
       return `${base}/engine/getfile?${query}`;
     }, signal);
-    const changed = () => state.changed(() => Object.fromEntries(made));
-    for (const [path, address] of [...made]) {
-      signal.throwIfAborted();
-      if (wanted.has(path)) continue;
-      if (await this.#holds(path, address)) await this.#remove(path);
-      made.delete(path);
-      changed();
+    for (const [own, written] of [...made]) {
+      await each(own, written, async (path, address) => {
+        if (wanted.has(path)) return false;
+        if (await this.#holds(path, address)) await this.#remove(path);
+        return made.delete(path);
+      });
     }
     const folders = new Map<string, Promise<ReadonlySet<string>>>();
-    for (const [path, address] of wanted) {
-      signal.throwIfAborted();
-      const [folder, name] = parted(path);
-      let names = folders.get(folder);
-      if (names === undefined) folders.set(folder, names = this.#namesIn(folder));
-      const before = made.get(path);
-      if ((await names).has(foldedName(name))) {
-        if (before === address) continue;
-        // Another's file of this name, or ours as somebody changed it.
-        const isOurs = before !== undefined && await this.#holds(path, before);
-        if (!isOurs && !await this.#holds(path, address)) continue;
-      }
-      await this.#write(path, address);
-      made.set(path, address);
-      changed();
+    for (const [one, named] of wanted) {
+      await each(one, named, async (path, address) => {
+        const [folder, name] = parted(path);
+        let names = folders.get(folder);
+        if (names === undefined) folders.set(folder, names = this.#namesIn(folder));
+        const before = made.get(path);
+        if ((await names).has(foldedName(name))) {
+          if (before === address) return false;
+          // Another's file of this name, or ours as somebody changed it.
+          const isOurs = before !== undefined && await this.#holds(path, before);
+          if (!isOurs && !await this.#holds(path, address)) return false;
+        }
+        await this.#write(path, address);
+        made.set(path, address);
+        return true;
+      });
     }
+    if (failures.length === 0) return;
+    log.log("warn", "some .strm files could not be written or removed", { files: failures.length, error: failures[0] });
   }
 
   /** Names in a folder, which is made if it is not there. */

@@ -4,6 +4,7 @@ import { parseMagnet } from "../../../metainfo/magnet.ts";
 import { isLive } from "../../../metainfo/live.ts";
 import type { Metainfo } from "../../../metainfo/types.ts";
 import type { CatalogueKind } from "../../../playlist/catalogue.ts";
+import type { ChannelMember } from "../../../playlist/channel.ts";
 import type { ApiParts } from "../../api/parts.ts";
 import { episodesOf } from "../episodes.ts";
 import { foldedName, safeName } from "./names.ts";
@@ -73,14 +74,20 @@ async function items({ catalogue }: StrmLibrary, of: CatalogueKind, signal: Abor
 async function knownTorrent({ channels, content }: StrmLibrary, item: number): Promise<Metainfo | null> {
   const member = (await channels.members({ item })).find(({ id }) => id === item);
   if (member === undefined) return null;
-  const [name, value] = member.selector;
-  const id = name === "magnet"
-    ? parseMagnet(value).infohashHex
-    : name === "url" || name === "direct_url"
-    ? null
-    : value;
+  const id = idOf(member.selector);
   const metainfo = id === null ? null : await content.known(id);
   return metainfo === null || isLive(metainfo) ? null : metainfo;
+}
+
+/** The infohash or content id that a selector names; null: it names another address. */
+function idOf([name, value]: ChannelMember["selector"]): string | null {
+  if (name === "content_id" || name === "infohash") return value;
+  if (name !== "magnet") return null;
+  try {
+    return parseMagnet(value).infohashHex;
+  } catch {
+    return null;
+  }
 }
 
 /** Names in folders: the second of a name has a number behind it. */
