@@ -110,6 +110,12 @@ const OPTIONS = {
   lsd: option("no-lsd", value.negated, true, "Do not look for peers in the local network"),
   pex: option("no-pex", value.negated, true, "Do not exchange addresses with peers"),
   utp: option("no-utp", value.negated, true, "Connect to peers of torrents by TCP alone, not over UDP (uTP)"),
+  interface: option(
+    "interface",
+    value.optional(value.host),
+    null,
+    "Name or address of the interface from which everything is sent; while it is away nothing is",
+  ),
   encryption: option(
     "encryption",
     value.choice("accept", "prefer", "require", "off"),

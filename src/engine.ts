@@ -5,7 +5,7 @@ import { openAccess } from "./engine/access.ts";
 import { Announcements } from "./engine/announcements.ts";
 import { SourceDesk } from "./engine/broadcast-desk.ts";
 import { createContent, openKeptContent } from "./engine/content.ts";
-import { proxyFacts } from "./engine/egress.ts";
+import { egressFacts } from "./engine/egress.ts";
 import { createGround, type Ground } from "./engine/ground.ts";
 import { openLibrary } from "./engine/library.ts";
 import { createOperating } from "./engine/operating.ts";
@@ -107,7 +107,7 @@ async function assemble(ground: Ground): Promise<Engine> {
   const httpParts: HttpParts = {
     sessions,
     cacheFigures,
-    proxyFacts: () => ground.proxied && proxyFacts(ground.proxied),
+    egressFacts: () => egressFacts(ground),
     policy,
     isOwnRequest: (headers) => ground.ownRequests.isOwn(headers),
     admission: new Admission(),

@@ -4,9 +4,9 @@
  * `test/contract` checks that every implementation keeps the promises written here.
  */
 
-import type { Route } from "./ports/route.ts";
+import type { ResolveOptions, Route } from "./ports/route.ts";
 
-export type { ProxyServer, Route } from "./ports/route.ts";
+export type { ProxyServer, ResolveOptions, Route } from "./ports/route.ts";
 
 /** A handle to cancel a timer. */
 export interface Timer {
@@ -77,9 +77,9 @@ export interface TcpListener {
 export interface TcpPort {
   /**
    * Connects. Rejects with `connection_failed`, or with `timeout`/`aborted` when `signal` fires.
-   * `target.host` may be a name or a literal address.
+   * `target.host` may be a name, or a literal address: that alone with `localAddress`, from where to connect.
    */
-  connect(target: SocketAddress, options: { signal: AbortSignal }): Promise<TcpConnection>;
+  connect(target: SocketAddress, options: { signal: AbortSignal; localAddress?: string }): Promise<TcpConnection>;
   /** Listens; port 0 picks a free one. Rejects with `conflict` when the port is taken. */
   listen(at: SocketAddress, onConnection: (connection: TcpConnection) => void): Promise<TcpListener>;
 }
@@ -246,7 +246,7 @@ export interface NetworkPort {
    * Literal addresses of `host`, in the order in which to try them. Rejects with `not_found`, with `too_busy`, or with the signal's reason. `holder`: the torrent that names the host. Lookups of one
    * torrent, and of all torrents together, take a part of the places only, so that silent names hold up no others.
    */
-  resolve(host: string, options: { signal: AbortSignal; holder?: string }): Promise<string[]>;
+  resolve(host: string, options: ResolveOptions): Promise<string[]>;
 }
 
 /** Where a request came from. */

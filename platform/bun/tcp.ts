@@ -2,6 +2,7 @@
 /// <reference path="./bun-api.d.ts" />
 import { abortError } from "../../src/errors.ts";
 import type { SocketAddress, TcpConnection, TcpListener, TcpPort } from "../../src/ports.ts";
+import { connectFrom } from "../node/tcp.ts";
 import { acquireSendBuffer, releaseSendBuffer } from "../shared/buffer-pool.ts";
 import { bindError, connectError } from "../shared/os-error.ts";
 import { QueuedTcpConnection } from "../shared/tcp-connection.ts";
@@ -140,7 +141,8 @@ function handlersFor(onOpen: (connection: BunTcpConnection) => void, onGone = ()
 
 /** TCP on Bun. */
 export const bunTcp: TcpPort = {
-  connect(target: SocketAddress, { signal }: { signal: AbortSignal }): Promise<TcpConnection> {
+  connect(target, { signal, localAddress }): Promise<TcpConnection> {
+    if (localAddress !== undefined) return connectFrom(target, localAddress, signal);
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(abortError(signal));
       const abort = () => reject(abortError(signal));

@@ -1,6 +1,7 @@
 /** TCP on Deno's own sockets: one pending read into a reused buffer, one pending write at a time. */
 import { abortError } from "../../src/errors.ts";
 import type { SocketAddress, TcpConnection, TcpListener, TcpPort } from "../../src/ports.ts";
+import { connectFrom } from "../node/tcp.ts";
 import { acquireSendBuffer, releaseSendBuffer } from "../shared/buffer-pool.ts";
 import { RECEIVE_BUFFER_BYTES, SEND_BATCH_BYTES } from "../shared/limits.ts";
 import { bindError, connectError } from "../shared/os-error.ts";
@@ -87,8 +88,9 @@ class DenoTcpConnection extends QueuedTcpConnection {
 
 /** TCP on Deno. */
 export const denoTcp: TcpPort = {
-  async connect(target: SocketAddress, { signal }: { signal: AbortSignal }): Promise<TcpConnection> {
+  async connect(target, { signal, localAddress }): Promise<TcpConnection> {
     if (signal.aborted) throw abortError(signal);
+    if (localAddress !== undefined) return await connectFrom(target, localAddress, signal);
     try {
       const conn = await Deno.connect({ hostname: target.host, port: target.port, signal });
       if (signal.aborted) {

@@ -3,8 +3,10 @@ import type { Config } from "../../src/config.ts";
 import type { Ports } from "../../src/ports.ts";
 import { chooseDirectories } from "../directories.ts";
 import { print } from "../host.ts";
-import { type Finding, findingText } from "./finding.ts";
+import { type Finding, findingText, ok, trouble } from "./finding.ts";
 import { checkCache, checkDatabase, checkDatagrams, checkFfmpeg, checkStateDirectory } from "./machine.ts";
+import { boundPorts } from "../../src/egress/bound-ports.ts";
+import type { InterfaceWatch } from "../../src/egress/interface-watch.ts";
 import { createEgress } from "../../src/engine/egress.ts";
 import { checkProxy } from "./proxy.ts";
 import { checkDiscovery, checkHttp, checkPeerPort, checkPortMapping, runningEngine } from "./network.ts";
@@ -28,16 +30,17 @@ export async function runDoctor(config: Config, ports: Ports): Promise<number> {
 /** Yields all findings in the order in which they are printed, each as soon as it is known. `signal` ends waiting for the network. */
 export async function* examine(config: Config, ports: Ports, signal: AbortSignal): AsyncGenerator<Finding> {
   const directories = chooseDirectories(config);
-  const { swarmPorts, proxied } = createEgress({ ...ports, log: SILENT }, config);
+  const { swarmPorts, proxied, watch } = createEgress({ ...ports, log: SILENT }, config);
   const running = await runningEngine(ports, config, signal);
-  const proxy = checkProxy(ports, proxied, signal);
+  const proxy = checkProxy(boundTo(ports, watch), proxied, signal);
   // This takes longest: it begins first and is reported last.
   const discovery = checkDiscovery(swarmPorts, config, signal, proxied !== null);
   discovery.catch(() => {});
-  const mapping = checkPortMapping(ports, config, running, proxied !== null);
+  const mapping = checkPortMapping(ports, config, running, proxied !== null || watch !== null);
   mapping.catch(() => {});
   yield await checkHttp(ports, config, running, signal);
   yield await checkPeerPort(ports, config, running);
+  if (watch !== null) yield interfaceFinding(watch);
   const foundProxy = await proxy;
   if (foundProxy !== null) yield foundProxy;
   yield await checkStateDirectory(ports, directories);
@@ -48,6 +51,18 @@ export async function* examine(config: Config, ports: Ports, signal: AbortSignal
   if (datagrams !== null) yield datagrams;
   yield* await discovery;
   yield await mapping;
+  watch?.close();
+}
+
+function boundTo(ports: Ports, watch: InterfaceWatch | null): Ports {
+  return watch === null ? ports : boundPorts(ports, watch, "nothing");
+}
+
+function interfaceFinding(watch: InterfaceWatch): Finding {
+  const { name, trouble: away } = watch;
+  if (away !== null) return trouble("interface", away, "bring it up, or correct --interface");
+  const { ipv4, ipv6 } = watch.addresses();
+  return ok("interface", `${name} has ${[ipv4, ipv6].filter((address) => address !== null).join(" and ")}`);
 }
 
 const SILENT: Ports["log"] = { log() {}, child: () => SILENT };

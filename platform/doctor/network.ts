@@ -188,7 +188,7 @@ export async function checkPortMapping(
   isProxied: boolean,
 ): Promise<Finding> {
   const check = "port mapping";
-  if (isProxied) return ok(check, "it is off: all goes through the proxy");
+  if (isProxied) return ok(check, "it is off: all goes by --proxy or --interface");
   if (!portMapping) return ok(check, "it is off (--no-port-mapping)");
   if (running !== null) return ok(check, "the running engine has asked the router; its log shows the result");
   if (port === 0) return ok(check, "the port is chosen at each start");

@@ -71,7 +71,7 @@ class NodeTcpConnection extends QueuedTcpConnection {
 
 /** TCP on Node. */
 export const nodeTcp: TcpPort = {
-  connect(target: SocketAddress, { signal }: { signal: AbortSignal }): Promise<TcpConnection> {
+  connect(target, { signal, localAddress }): Promise<TcpConnection> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(abortError(signal));
       const { socket, attach } = makeSocket(null);
@@ -86,7 +86,7 @@ export const nodeTcp: TcpPort = {
       signal.addEventListener("abort", abort, { once: true });
       socket.once("error", fail);
       socket.pause();
-      socket.connect({ host: target.host, port: target.port }, () => {
+      socket.connect({ host: target.host, port: target.port, ...(localAddress && { localAddress }) }, () => {
         // The option of the same name only works for sockets that `net.connect` makes.
         socket.setNoDelay(true);
         signal.removeEventListener("abort", abort);
@@ -118,6 +118,34 @@ export const nodeTcp: TcpPort = {
     });
   },
 };
+
+/** Connects from `localAddress`, for runtimes whose own sockets cannot: slower than those, as each read has a buffer of its own. */
+export function connectFrom(
+  target: SocketAddress,
+  localAddress: string,
+  signal: AbortSignal,
+): Promise<TcpConnection> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(abortError(signal));
+    const socket = net.connect({ ...target, localAddress, allowHalfOpen: true });
+    const abort = () => {
+      socket.destroy();
+      reject(abortError(signal));
+    };
+    const fail = (error: Error) => {
+      signal.removeEventListener("abort", abort);
+      reject(connectError(error, target));
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    socket.once("error", fail);
+    socket.once("connect", () => {
+      socket.setNoDelay(true);
+      signal.removeEventListener("abort", abort);
+      socket.off("error", fail);
+      resolve(attachPlain(socket));
+    });
+  });
+}
 
 /** Makes a socket that reads into the shared buffer; `attach` turns it into a connection once it is connected. */
 function makeSocket(handle: object | null): { socket: net.Socket; attach(): NodeTcpConnection } {

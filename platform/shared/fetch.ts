@@ -7,7 +7,7 @@ import { canonicalHost } from "../../src/discovery/addresses.ts";
 import { deadline } from "../../src/bytes/deadline.ts";
 import { gunzipped } from "../../src/bytes/gunzip.ts";
 import { hasCode, MillraceError } from "../../src/errors.ts";
-import type { Clock, FetchOptions, HttpClientAnswer, HttpClientPort, NetworkPort } from "../../src/ports.ts";
+import type { Clock, FetchOptions, HttpClientAnswer, HttpClientPort, NetworkPort, Route } from "../../src/ports.ts";
 import { VERSION } from "../../src/version.ts";
 
 /** Addresses of one name that are tried at most, and the deadline of each while others are left, ms. */
@@ -32,28 +32,25 @@ export function createFetch({ httpClient, network, clock }: FetchParts): typeof 
     const url = new URL(input instanceof Request ? input.url : String(input));
     const host = url.hostname.replace(/^\[|\]$/g, "");
     const method = init.method ?? "GET";
-    const { isLenient = false, proxy } = init;
+    const { isLenient = false, proxy, localAddress } = init;
     const isLiteral = net.isIP(host) !== 0 || canonicalHost(host) !== null;
     const isOurs = !(input instanceof Request) && /^https?:$/.test(url.protocol) && init.redirect === "manual" &&
       (method === "GET" || method === "HEAD");
-    if (!isOurs && proxy !== undefined) {
-      throw new MillraceError("unavailable", "a request of this kind cannot be sent through a proxy");
+    if (!isOurs && (proxy !== undefined || localAddress !== undefined)) {
+      throw new MillraceError("unavailable", "a request of this kind cannot be sent by a chosen way");
     }
     if (!isOurs) return await globalThis.fetch(input, init);
     const signal = init.signal ?? new AbortController().signal;
     const headers = new Headers(init.headers);
     if (!headers.has("user-agent")) headers.set("user-agent", `millrace/${VERSION}`);
     if (!headers.has("accept")) headers.set("accept", "*/*");
-    // A proxy looks names up itself.
-    const addresses = isLiteral || proxy !== undefined
-      ? [host]
-      : (await network.resolve(host, { signal })).slice(0, MAX_ADDRESSES);
+    const route = { ...(proxy && { proxy }), ...(localAddress && { localAddress }) };
+    const addresses = isLiteral ? [host] : await addressesOf(host, route, network, signal);
     const answer = await openOne(
       addresses,
       signal,
       clock,
-      (address, limited) =>
-        httpClient.open({ url, address, method, headers, isLenient, signal: limited, ...(proxy && { proxy }) }),
+      (address, limited) => httpClient.open({ url, address, method, headers, isLenient, signal: limited, ...route }),
     );
     const status = answer.status < 200 || answer.status > 599 ? 502 : answer.status;
     if (BODILESS.has(status)) {
@@ -62,6 +59,21 @@ export function createFetch({ httpClient, network, clock }: FetchParts): typeof 
     }
     return unpackedResponse(answer, status);
   };
+}
+
+/** Where to connect for the name `host`. A proxy looks names up itself; an address of ours reaches those of its own family. */
+async function addressesOf(
+  host: string,
+  { proxy, localAddress }: Route,
+  network: Pick<NetworkPort, "resolve">,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (proxy !== undefined) return [host];
+  if (localAddress === undefined) return (await network.resolve(host, { signal })).slice(0, MAX_ADDRESSES);
+  const found = await network.resolve(host, { signal, localAddresses: [localAddress] });
+  const usable = found.filter((address) => net.isIP(address) === net.isIP(localAddress));
+  if (usable.length === 0) throw new MillraceError("not_found", `${host} has no address that ${localAddress} reaches`);
+  return usable.slice(0, MAX_ADDRESSES);
 }
 
 async function openOne(

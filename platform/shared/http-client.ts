@@ -68,7 +68,7 @@ function open(
   agents: Agents,
   received: ((bytes: number) => void) | undefined,
 ): Promise<HttpClientAnswer> {
-  const { url, address, method, headers, signal } = request;
+  const { url, address, method, headers, signal, localAddress } = request;
   const isTls = url.protocol === "https:";
   const target = { host: address, port: Number(url.port || (isTls ? 443 : 80)) };
   const family = net.isIP(address);
@@ -88,6 +88,7 @@ function open(
       headers: { host: url.host, ...Object.fromEntries(headers) },
       lookup,
       address,
+      ...(localAddress !== undefined && { localAddress }),
       agent: isTls ? agents.tls : agents.plain,
     };
     const sent = isTls ? https.request(fields) : http.request(fields);

@@ -31,15 +31,16 @@ export interface RawOptions {
  * believed.
  */
 export async function openRaw(request: HttpClientRequest, options: RawOptions): Promise<HttpClientAnswer> {
-  const { url, address, signal, proxy } = request;
+  const { url, address, signal, proxy, localAddress } = request;
   const isTls = url.protocol === "https:";
   const target = { host: address, port: Number(url.port || (isTls ? 443 : 80)) };
   const name = url.hostname.replace(/^\[|\]$/g, "");
-  const through = proxy === undefined ? null : await openProxied(proxy, target, signal);
+  const through = proxy === undefined ? null : await openProxied(proxy, target, signal, localAddress);
+  const direct = { ...target, ...(localAddress && { localAddress }) };
   const secure = { ...(net.isIP(name) === 0 && { servername: name }), ...(options.ca && { ca: options.ca }) };
   const socket = isTls
-    ? tls.connect({ ...(through === null ? target : { socket: through }), ...secure })
-    : through ?? net.connect(target);
+    ? tls.connect({ ...(through === null ? direct : { socket: through }), ...secure })
+    : through ?? net.connect(direct);
   if (through !== null && !isTls) socket.write(headOf(request));
   else socket.once(isTls ? "secureConnect" : "connect", () => socket.write(headOf(request)));
   return await new Promise((resolve, reject) => {

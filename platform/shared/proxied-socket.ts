@@ -6,13 +6,18 @@ import { connectThrough, type HandshakeLine, proxyFault } from "../../src/egress
 import { HANDSHAKE_TIMEOUT_MS } from "../../src/egress/proxied-tcp.ts";
 
 /**
- * Connects to `target`, whose host may be a name, through `proxy`. Rejects with `connection_failed`, or with the reason of
+ * Connects to `target`, whose host may be a name, through `proxy`, from `localAddress` if given. Rejects with `connection_failed`, or with the reason of
  * `signal`.
  */
-export async function openProxied(proxy: ProxyServer, target: SocketAddress, signal: AbortSignal): Promise<net.Socket> {
+export async function openProxied(
+  proxy: ProxyServer,
+  target: SocketAddress,
+  signal: AbortSignal,
+  localAddress?: string,
+): Promise<net.Socket> {
   if (signal.aborted) throw abortError(signal);
   const late = AbortSignal.any([signal, AbortSignal.timeout(HANDSHAKE_TIMEOUT_MS)]);
-  const socket = net.connect({ host: proxy.host, port: proxy.port });
+  const socket = net.connect({ host: proxy.host, port: proxy.port, ...(localAddress && { localAddress }) });
   const line = new SocketLine(socket, proxy);
   const abort = () => void socket.destroy(abortError(late));
   late.addEventListener("abort", abort, { once: true });

@@ -8,6 +8,7 @@ import net from "node:net";
 import os from "node:os";
 import { withSignal } from "../../src/bytes/deadline.ts";
 import { abortError, MillraceError } from "../../src/errors.ts";
+import type { ResolveOptions } from "../../src/ports.ts";
 import { HostsFile } from "./hosts-file.ts";
 import { Places } from "./places.ts";
 import { systemLookup } from "./system-lookup.ts";
@@ -44,12 +45,6 @@ export interface ResolverOptions {
   readonly hasIpv6?: () => boolean;
 }
 
-/** Whose lookup it is, and until when it is wanted. */
-export interface ResolveOptions {
-  readonly signal: AbortSignal;
-  readonly holder?: string;
-}
-
 /** Makes the function that `NetworkPort.resolve` describes. */
 export function createResolver(
   options: ResolverOptions = {},
@@ -62,8 +57,8 @@ export function createResolver(
   const kept = new Map<string, { readonly addresses: string[]; readonly untilMs: number }>();
   let aliveMs = -Infinity;
 
-  const askServers = async (name: string, signal: AbortSignal): Promise<string[] | "unknown" | "silent"> => {
-    const answer = await queryServers(name, options.servers, hasIpv6, signal);
+  const askServers = async (name: string, from: readonly string[], signal: AbortSignal) => {
+    const answer = await queryServers(name, { servers: options.servers, hasIpv6, from }, signal);
     if (answer !== "silent") aliveMs = performance.now();
     return answer;
   };
@@ -80,34 +75,45 @@ export function createResolver(
     if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value!);
   };
 
-  const find = async (name: string, holder: string | null, signal: AbortSignal): Promise<string[]> => {
+  const find = async (
+    name: string,
+    holder: string | null,
+    from: readonly string[],
+    signal: AbortSignal,
+  ): Promise<string[]> => {
+    const mayAskSystem = from.length === 0;
     const listed = await hosts.find(name);
     if (listed.length > 0) return inOrder(listed, hasIpv6());
     // RFC 6761, section 6.3.
     if (/(?:^|\.)localhost$/i.test(name)) return ["127.0.0.1", "::1"];
     // The servers know no names of mDNS, and complete none with a search domain.
-    if (!name.includes(".") || /\.local$/i.test(name)) return await askSystem(name, true, holder, signal);
+    const isNear = !name.includes(".") || /\.local$/i.test(name);
+    if (isNear) return mayAskSystem ? await askSystem(name, true, holder, signal) : [];
     const known = kept.get(name);
     const isKnown = known !== undefined && known.untilMs > performance.now();
     // A torrent does not wait again for a silent name, so that its other names get the places.
     if (isKnown && (known.addresses.length > 0 || holder !== null)) return [...known.addresses];
-    const answer = await servers.run(holder, signal, () => within(LOOKUP_MS, signal, (late) => askServers(name, late)));
+    const answer = await servers.run(
+      holder,
+      signal,
+      () => within(LOOKUP_MS, signal, (late) => askServers(name, from, late)),
+    );
     if (signal.aborted) return [];
     if (typeof answer === "string") {
       const isWorking = performance.now() - aliveMs < ALIVE_MS;
       if (answer === "silent" && isWorking) keep(name, [], KEEP_SILENT_MS);
       // Names in torrents are names of the Internet: no module of the system knows more about them.
-      if (isWorking && (answer === "silent" || holder !== null)) return [];
+      if (!mayAskSystem || (isWorking && (answer === "silent" || holder !== null))) return [];
       return await askSystem(name, false, holder, signal);
     }
     keep(name, answer, KEEP_MS);
     return [...answer];
   };
 
-  return async (host, { signal, holder = null }) => {
+  return async (host, { signal, holder = null, localAddresses = [] }) => {
     if (signal.aborted) throw abortError(signal);
     if (net.isIP(host) !== 0) return [host];
-    const found = await withSignal(find(host.replace(/\.$/, ""), holder, signal), signal);
+    const found = await withSignal(find(host.replace(/\.$/, ""), holder, localAddresses, signal), signal);
     if (found.length === 0) throw new MillraceError("not_found", `no address is known for ${host}`);
     return found;
   };
@@ -116,13 +122,17 @@ export function createResolver(
 /** Asks the servers for both families; "unknown": they know no address; "silent": none answers. Never rejects. */
 function queryServers(
   name: string,
-  servers: readonly string[] | undefined,
-  hasIpv6: () => boolean,
+  { servers, hasIpv6, from }: {
+    readonly servers: readonly string[] | undefined;
+    readonly hasIpv6: () => boolean;
+    readonly from: readonly string[];
+  },
   signal: AbortSignal,
 ): Promise<string[] | "unknown" | "silent"> {
   // A resolver of its own reads the system's settings as they are now, and can be cancelled alone.
   const resolver = new dns.Resolver({ timeout: TRY_MS, tries: TRIES });
   if (servers !== undefined) resolver.setServers(servers);
+  if (from.length > 0) askFrom(resolver, from);
   return new Promise((resolve) => {
     const found = new Map<4 | 6, string[]>();
     let open = 2;
@@ -151,6 +161,17 @@ function queryServers(
     resolver.resolve4(name, take(4));
     resolver.resolve6(name, take(6));
   });
+}
+
+function askFrom(resolver: dns.Resolver, from: readonly string[]): void {
+  try {
+    resolver.setLocalAddress(
+      from.find((address) => net.isIPv4(address)) ?? "0.0.0.0",
+      from.find((address) => net.isIPv6(address)) ?? "::0",
+    );
+  } catch {
+    // Deno has no such choice.
+  }
 }
 
 /** IPv6 addresses of the Internet first where there is a way to them, else last; the others keep their order. */

@@ -1,15 +1,12 @@
 /** The machine's ports with a proxy in between: whoever has them reaches nothing beside it. */
-import ipaddr from "ipaddr.js";
 import { describeProxy } from "../bytes/proxy-url.ts";
 import { canonicalHost } from "../discovery/addresses.ts";
 import { MillraceError } from "../errors.ts";
 import type { FetchOptions, NetworkPort, Ports, ProxyServer, UdpPort } from "../ports.ts";
 import { isProxyFault } from "./handshake.ts";
+import { isLocalAddress } from "./local-address.ts";
 import { connectProxied } from "./proxied-tcp.ts";
 import type { ProxyHealth } from "./proxy-health.ts";
-
-/** Ranges (as ipaddr.js names them) that are this machine or its local network, whoever asks. */
-const LOCAL_RANGES: ReadonlySet<string> = new Set(["loopback", "private", "linkLocal", "uniqueLocal"]);
 
 /** What is sent through a proxy. */
 export interface ProxiedOptions {
@@ -28,7 +25,7 @@ export interface ProxiedOptions {
 export function proxiedPorts<P extends Ports>(ports: P, options: ProxiedOptions): P {
   const { proxy, health } = options;
   const parts = { tcp: ports.tcp, clock: ports.clock, proxy, health };
-  const isDirect = (host: string) => options.direct === "local" && isLocal(host, ports.network);
+  const isDirect = (host: string) => options.direct === "local" && isLocalAddress(host, ports.network);
   const { fetch } = ports;
   return {
     ...ports,
@@ -85,12 +82,4 @@ function remoteNames(network: NetworkPort): NetworkPort {
       );
     },
   };
-}
-
-/** Whether a literal address is of this machine or a private network. Addresses that gateways translate are not. */
-function isLocal(host: string, network: Pick<NetworkPort, "interfaces">): boolean {
-  const literal = canonicalHost(host);
-  if (literal === null) return false;
-  if (LOCAL_RANGES.has(ipaddr.parse(literal).range())) return true;
-  return network.interfaces().some((own) => canonicalHost(own.host) === literal);
 }

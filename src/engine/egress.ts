@@ -1,7 +1,9 @@
 /** The ways out of an engine: which part reaches the network through the proxy. */
 import { describeProxy, parseProxy } from "../bytes/proxy-url.ts";
-import type { ProxyFacts } from "../playback/stat.ts";
+import type { EgressFacts } from "../playback/stat.ts";
 import type { Ports, ProxyServer } from "../ports.ts";
+import { boundPorts } from "../egress/bound-ports.ts";
+import { InterfaceWatch } from "../egress/interface-watch.ts";
 import { proxiedPorts } from "../egress/proxied-ports.ts";
 import { proxiedUdp } from "../egress/proxied-udp.ts";
 import { ProxyHealth } from "../egress/proxy-health.ts";
@@ -23,33 +25,46 @@ export interface Egress<P extends Ports> {
   readonly localPorts: P;
   /** Null: there is no proxy. */
   readonly proxied: Proxied | null;
+  /** The interface that all is bound to; null: the system chooses. Close it. */
+  readonly watch: InterfaceWatch | null;
 }
 
 /** Chooses the ways. Throws `config` for a malformed proxy. */
 export function createEgress<P extends Ports>(
   machine: P,
-  { proxy: text = null, proxyFor = "all" }: Pick<EngineOptions, "proxy" | "proxyFor">,
+  { proxy: text = null, proxyFor = "all", interface: name = null }: Pick<
+    EngineOptions,
+    "proxy" | "proxyFor" | "interface"
+  >,
 ): Egress<P> {
-  if (text === null) return { ports: machine, swarmPorts: machine, localPorts: machine, proxied: null };
-  const proxy = parseProxy(text);
-  const health = new ProxyHealth(machine.log);
+  const proxied = text === null ? null : { proxy: parseProxy(text), health: new ProxyHealth(machine.log) };
+  const watch = name === null ? null : new InterfaceWatch(machine, name);
+  const bound = (direct: "local" | "nothing") => watch === null ? machine : boundPorts(machine, watch, direct);
+  const [ports, swarmPorts] = [bound("local"), bound("nothing")];
+  const ways = { localPorts: machine, proxied, watch };
+  if (proxied === null) return { ...ways, ports, swarmPorts };
+  const { proxy, health } = proxied;
   if (proxy.kind === "http") health.udpFails(new Error("a proxy of HTTP passes no UDP on"));
-  const through = { proxy, health };
+  const { tcp, udp, clock } = swarmPorts;
   return {
-    ports: proxyFor === "all" ? proxiedPorts(machine, { ...through, direct: "local" }) : machine,
-    swarmPorts: proxiedPorts(machine, {
-      ...through,
+    ...ways,
+    ports: proxyFor === "all" ? proxiedPorts(ports, { ...proxied, direct: "local" }) : ports,
+    swarmPorts: proxiedPorts(swarmPorts, {
+      ...proxied,
       direct: "nothing",
-      ...(proxy.kind === "socks5" && {
-        udp: proxiedUdp({ tcp: machine.tcp, udp: machine.udp, clock: machine.clock, proxy, health }),
-      }),
+      ...(proxy.kind === "socks5" && { udp: proxiedUdp({ tcp, udp, clock, proxy, health }) }),
     }),
-    localPorts: machine,
-    proxied: through,
   };
 }
 
-/** What `stat` says of the proxy. */
-export function proxyFacts({ proxy, health }: Proxied): ProxyFacts {
-  return { server: describeProxy(proxy), trouble: health.trouble, udpTrouble: health.udpTrouble };
+/** What `stat` says of the ways. */
+export function egressFacts({ proxied, watch }: Pick<Egress<Ports>, "proxied" | "watch">): EgressFacts {
+  return {
+    proxy: proxied && {
+      server: describeProxy(proxied.proxy),
+      trouble: proxied.health.trouble,
+      udpTrouble: proxied.health.udpTrouble,
+    },
+    interface: watch && { name: watch.name, trouble: watch.trouble },
+  };
 }

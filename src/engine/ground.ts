@@ -32,12 +32,15 @@ export function createGround(machine: Ports, options: EngineOptions): Ground {
   const log = recentLog.over(machine.log);
   const ownRequests = new OwnRequests();
   const surroundings = new Surroundings(machine.network, () => machine.clock.monotonic());
+  const egress = createEgress({ ...ownRequests.marked({ ...machine, log }), surroundings }, options);
+  const closing = new CloseStack(log);
+  closing.push(() => egress.watch?.close());
   return {
-    ...createEgress({ ...ownRequests.marked({ ...machine, log }), surroundings }, options),
+    ...egress,
     options,
     stateDir: options.stateDir ?? null,
     startTimeoutMs: options.startTimeoutMs ?? DEFAULT_START_TIMEOUT_MS,
-    closing: new CloseStack(log),
+    closing,
     recentLog,
     ownRequests,
   };

@@ -56,6 +56,11 @@ export interface EngineOptions {
    * the proxy passes none on, are off then. Default null: none.
    */
   readonly proxy?: string | null;
+  /**
+   * Name or address of the interface from which all is sent, and at which peers are taken. While it is away nothing is sent. LSD
+   * and port mapping are off then. Default null: the system chooses.
+   */
+  readonly interface?: string | null;
   /** "all" (default), or "peers": all but lists, guides and transport files that callers name. */
   readonly proxyFor?: "all" | "peers";
   /** Time after which a stream that has not started fails, ms. Default 60 000. */

@@ -32,7 +32,7 @@ export interface SwarmParts {
 
 /** Opens the peer port and the DHT. `keep` holds the metadata of broadcasts. Rejects with `conflict` or `io`. */
 export async function openSwarms(
-  { ports, swarmPorts, proxied, options, stateDir, closing }: Ground,
+  { ports, swarmPorts, proxied, watch, options, stateDir, closing }: Ground,
   cache: PieceCache,
   keep: Pick<TransportCache, "keep">,
 ): Promise<SwarmParts> {
@@ -40,6 +40,8 @@ export async function openSwarms(
   const peerId = createPeerId();
   const peerHost = options.peerHost ?? DEFAULT_PEER_HOST;
   const peerPort = options.peerPort ?? DEFAULT_PEER_PORT;
+  // Multicast and routers are of the local network, beside the way that was chosen.
+  const isFree = proxied === null && watch === null;
   const publicFetch = createPublicFetch(swarmPorts);
   const totals = { torrents: new TrafficTotals(), broadcasts: new TrafficTotals() };
   let swarms: TorrentSwarmManager | null = null;
@@ -57,7 +59,7 @@ export async function openSwarms(
       host: peerHost,
       port: peerPort,
     },
-    lsd: { enabled: (options.lsd ?? true) && proxied === null, ...lsdInterfaces(ports.network, peerHost) },
+    lsd: { enabled: (options.lsd ?? true) && isFree, ...lsdInterfaces(ports.network, peerHost) },
     userAgent: `millrace/${VERSION}`,
     publicFetch,
   });
@@ -97,7 +99,7 @@ export async function openSwarms(
       records.forget(swarm);
     },
   });
-  const mapper = (options.portMapping ?? true) && proxied === null ? mapPeerPort(ports, { manager, discovery }) : null;
+  const mapper = (options.portMapping ?? true) && isFree ? mapPeerPort(ports, { manager, discovery }) : null;
   closing.push(() => records.close(), () => manager.close(), () => mapper?.close());
   return { discovery, manager, broadcasts, totals };
 }

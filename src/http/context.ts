@@ -3,7 +3,7 @@ import type { TranscodeAudio } from "../media/transcode/types.ts";
 import type { Context } from "hono";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Sessions } from "../playback/sessions.ts";
-import type { CacheFigures, ProxyFacts } from "../playback/stat.ts";
+import type { CacheFigures, EgressFacts } from "../playback/stat.ts";
 import type { PagePlayers } from "../players/pages/page-players.ts";
 import type { Clock, Logger, RequestInfo, RuntimeFacts } from "../ports.ts";
 import type { AccessPolicy } from "./address.ts";
@@ -22,8 +22,8 @@ export interface HttpParts {
   readonly sessions: Sessions;
   /** How full the piece cache is now. */
   readonly cacheFigures: () => CacheFigures;
-  /** The proxy that all goes through; null or absent: there is none. */
-  readonly proxyFacts?: () => ProxyFacts | null;
+  /** The ways out of this machine. Absent: the system's. */
+  readonly egressFacts?: () => EgressFacts;
   readonly policy: AccessPolicy;
   /** Whether the engine itself sent a request with these fields. */
   readonly isOwnRequest: (headers: Headers) => Promise<boolean>;

@@ -26,7 +26,7 @@ export function addControlRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
         const word = prefix === "engine" ? "prefuf" : "prebuf";
         // Addresses of peers are for the engine's own page and for programs.
         const isDetailed = c.req.query("detail") === "1" && c.get("page").relation !== "foreign";
-        const stat = statOf(session, parts.cacheFigures(), word, parts.proxyFacts?.());
+        const stat = statOf(session, parts.cacheFigures(), word, parts.egressFacts?.());
         return c.json({ response: isDetailed ? { ...stat, ...detailOf(session) } : stat, error: null });
       }),
     );

@@ -20,12 +20,18 @@ export interface ProxyFacts {
   readonly udpTrouble: string | null;
 }
 
+/** What is wrong with the ways out of this machine that the user chose; null: none was chosen. */
+export interface EgressFacts {
+  readonly proxy: ProxyFacts | null;
+  readonly interface: { readonly name: string; readonly trouble: string | null } | null;
+}
+
 /** The object under `response`; `prebufferWord` is `prefuf`, or `prebuf` under a path alias. */
 export function statOf(
   session: AnySession,
   cache: CacheFigures,
   prebufferWord: "prefuf" | "prebuf",
-  proxy: ProxyFacts | null = null,
+  { proxy, interface: bound }: EgressFacts = { proxy: null, interface: null },
 ): Record<string, unknown> {
   const { status, activeBytes, totalProgress } = session.kind === "live"
     ? ofBroadcast(session)
@@ -62,6 +68,7 @@ export function statOf(
     cushion_play_s: filling?.playS ?? null,
     stall_reason: session.stallReason,
     error_message: session.problem?.message ?? null,
+    ...(bound && { interface: { ...bound } }),
     ...(proxy && { proxy: { server: proxy.server, trouble: proxy.trouble, udp_trouble: proxy.udpTrouble } }),
     ...(session.kind === "live" ? { livepos: livePosition(session), ...ofChannel(session) } : {}),
   };

@@ -17,3 +17,15 @@ export interface Route {
   /** Literal address of this machine to connect from. Default: the system's choice. */
   readonly localAddress?: string;
 }
+
+/** Whose lookup of a name it is, and until when it is wanted. */
+export interface ResolveOptions {
+  readonly signal: AbortSignal;
+  /** The torrent that names the host. */
+  readonly holder?: string;
+  /**
+   * Literal addresses of this machine to ask from, at most one of each family: then the system's own resolver is not asked, for
+   * it asks from wherever it likes. Where a runtime has no such choice, the system chooses the way to the servers.
+   */
+  readonly localAddresses?: readonly string[];
+}

@@ -141,3 +141,30 @@ test("HttpClientPort.open() and connectProxied() say what the proxy says, and co
     await locked.close();
   }
 });
+
+test("HttpClientPort.open() and fetch() connect from the address that is asked for", async () => {
+  const from: (string | undefined)[] = [];
+  const web = await serveWeb(({ socket }, response) => {
+    from.push(socket.remoteAddress);
+    response.end();
+  });
+  const way = { localAddress: "127.0.0.7" };
+  try {
+    const request = {
+      url: new URL(web.base),
+      address: "127.0.0.1",
+      method: "GET" as const,
+      headers: new Headers(),
+      signal: soon(),
+    };
+    for (const isLenient of [false, true]) {
+      const { body } = await ports.httpClient.open({ ...request, ...way, isLenient });
+      await new Response(body).text();
+    }
+    const options = { ...way, redirect: "manual" } as FetchOptions;
+    await (await ports.fetch(`http://localhost:${web.port}/`, options)).text();
+    assertEquals(from, ["127.0.0.7", "127.0.0.7", "127.0.0.7"]);
+  } finally {
+    await web.close();
+  }
+});

@@ -37,7 +37,11 @@ export async function startProxy(options: TestProxyOptions = {}): Promise<TestPr
     client.on("close", () => sockets.delete(client));
     client.on("error", () => {});
     const steps = kind === "http" ? connectSteps(options) : socksSteps(options);
+    let isFirst = true;
     const step = (data: Uint8Array) => {
+      // Another program of this machine may still look for whoever had the port before.
+      if (isFirst && data[0] !== (kind === "http" ? "C".charCodeAt(0) : 5)) return client.destroy();
+      isFirst = false;
       try {
         const { reply, target } = steps(data);
         if (target !== undefined) asked.push(`${target.host}:${target.port}`);
@@ -91,7 +95,7 @@ function socksSteps({ credentials, refusal }: TestProxyOptions): (data: Uint8Arr
   let stage: "greeting" | "password" | "request" = "greeting";
   return (data) => {
     if (stage === "greeting") {
-      if (data[0] !== 5 || data.length !== 2 + data[1]!) throw new Error("a greeting is expected, alone");
+      if (data[0] !== 5 || data.length !== 2 + data[1]!) throw new Error(`a greeting is expected, alone: ${data}`);
       stage = credentials === undefined ? "request" : "password";
       const wanted = credentials === undefined ? 0 : 2;
       return { reply: Uint8Array.of(5, data.subarray(2).includes(wanted) ? wanted : 255) };

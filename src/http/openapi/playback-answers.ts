@@ -59,6 +59,10 @@ export const SESSION_STATE = z.object({
   stall_reason: z.enum(["no_peers", "no_metadata", "slow_peers", "missing_piece", "choked", "source_silent"]).nullable()
     .describe("Why playing waits now"),
   error_message: z.string().nullable().describe("Why it does not play"),
+  interface: z.object({
+    name: z.string(),
+    trouble: z.string().nullable().describe("Why nothing is sent; null: it is there"),
+  }).optional().describe("With --interface only"),
   proxy: z.object({
     server: z.string().describe("Without a password"),
     trouble: z.string().nullable().describe("Why nothing goes through it; null: it works, or was not needed yet"),
