@@ -4,6 +4,7 @@ import { MillraceError } from "../errors.ts";
 import { renderLivePlaylist } from "../media/hls/live-playlist.ts";
 import type { RecordingFile } from "../recordings/recording-file.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
+import { addDlnaFields, addTimes, type TimesSent, type TimesWanted, timesWanted } from "./dlna-fields.ts";
 import { playbackFailure } from "./errors.ts";
 import { isSignedAs } from "./playlist-key.ts";
 import { parseRange } from "./range.ts";
@@ -33,22 +34,25 @@ export function addRecordingRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       }
     });
   for (const prefix of parts.prefixes) {
-    add(`/${prefix}/recording/:id{[0-9a-f]+\\.ts}`, media);
+    add(`/${prefix}/recording/:id{[0-9a-f]+\\.ts}`, (c, found) => recordingMedia(c, found, OUTPUT_TYPES.ts));
     add(`/${prefix}/recording/:id{[0-9a-f]+\\.m3u8}`, playlist);
     add(`/${prefix}/recording/:id/:name`, segment);
   }
 }
 
-/** The whole of it, and what is still added; or a range of what is there. */
-function media(c: HttpContext, { file, isGrowing }: Found): Response {
+/**
+ * The whole of it, and what is still added; or a range of what is there, in bytes or, of one that is over, in DLNA's times.
+ * `type`: its media type.
+ */
+export function recordingMedia(c: HttpContext, { file, isGrowing }: Found, type: string): Response {
   const { sizeBytes } = file;
   const grows = isGrowing();
-  const headers = new Headers({
-    "content-type": OUTPUT_TYPES.ts,
-    "cache-control": "no-store",
-    "accept-ranges": "bytes",
-  });
-  const range = parseRange(c.req.header("range") ?? null, sizeBytes);
+  const headers = new Headers({ "content-type": type, "cache-control": "no-store", "accept-ranges": "bytes" });
+  addDlnaFields(c.req.raw.headers, headers, !grows, !grows);
+  const times = grows ? null : timesWanted(c.req.raw.headers);
+  const sent = times === null ? null : timesSent(file, times);
+  if (sent !== null) addTimes(headers, sent);
+  const range = sent ?? parseRange(c.req.header("range") ?? null, sizeBytes);
   if (range === "unsatisfiable") {
     headers.set("content-range", `bytes */${grows ? "*" : sizeBytes}`);
     return new Response(null, { status: 416, headers });
@@ -62,6 +66,22 @@ function media(c: HttpContext, { file, isGrowing }: Found): Response {
   headers.set("content-length", String(end - start));
   if (range !== null) headers.set("content-range", `bytes ${start}-${end - 1}/${grows ? "*" : sizeBytes}`);
   return new Response(body, { status: range === null ? 200 : 206, headers });
+}
+
+/** The segments in which the wanted times lie; null where they are all of it, or beyond its end. */
+function timesSent(file: RecordingFile, { fromMs, untilMs }: TimesWanted): TimesSent | null {
+  const { durationMs, sizeBytes } = file;
+  let [atMs, startMs, start] = [0, 0, 0];
+  let [endMs, end] = [durationMs, sizeBytes];
+  for (const segment of file.segments) {
+    if (atMs <= fromMs) [startMs, start] = [atMs, segment.offset];
+    atMs += segment.durationMs;
+    if (untilMs !== null && atMs >= untilMs) {
+      [endMs, end] = [atMs, segment.offset + segment.sizeBytes];
+      break;
+    }
+  }
+  return fromMs >= durationMs || end <= start ? null : { startMs, endMs, durationMs, start, end, sizeBytes };
 }
 
 function playlist(c: HttpContext, { file, isGrowing }: Found): Response {

@@ -2,6 +2,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { writeXmltvTime } from "../../src/playlist/guide/xmltv-time.ts";
+import { elementsOf, readXml, textIn } from "../../src/upnp/xml.ts";
 import { EndlessClip } from "../playback/live-support.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 import { until } from "../support/until.ts";
@@ -106,3 +107,50 @@ test("recording_start says what is missing, and where an engine keeps nothing on
     assertEquals((await call("recording_list", { token: TOKEN })).result.recordings, []);
     assertMatch((await call("recording_start", { direct_url: "http://a.example" })).error!.message, /token/);
   }));
+
+test("televisions find recordings in a list of their own, and play those that are over from any time on", async () => {
+  const directory = await temporaryDirectory();
+  const web = await serveWeb((_request, response) => {
+    const media = new EndlessClip();
+    response.writeHead(200).write(media.next(5000));
+    const timer = setInterval(() => response.write(media.next(50)), 50);
+    response.on("close", () => clearInterval(timer));
+  });
+  try {
+    await withEngine(async (called) => {
+      const { call, engine } = called;
+      const remote = { host: ADDRESSES.intranet, port: 1 };
+      const browse = async (id: string) => {
+        const body =
+          `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><u:Browse xmlns:u="urn:x"><ObjectID>${id}` +
+          "</ObjectID><BrowseFlag>BrowseDirectChildren</BrowseFlag><StartingIndex>0</StartingIndex><RequestedCount>0" +
+          "</RequestedCount></u:Browse></s:Body></s:Envelope>";
+        const request = new Request("http://192.168.7.5:6878/dlna/control/content-directory", { method: "POST", body });
+        return textIn(readXml(await (await engine.fetch(request, { remote })).text()), "Result");
+      };
+      assert(!(await browse("0")).includes("Recordings"));
+      const { id } =
+        (await call("recording_start", { token: TOKEN, direct_url: `${web.base}/live`, title: "News" })).result;
+      const list = async () => (await call("recording_list", { token: TOKEN })).result.recordings;
+      await until("two segments are there", async () => (await list())[0].duration > 2);
+      await call("recording_stop", { token: TOKEN, id });
+      const [{ size, duration }] = await list();
+      assertMatch(await browse("0"), /id="recordings".*Recordings/);
+      const [item] = elementsOf(readXml(await browse("recordings")), "item");
+      const [res] = elementsOf(item!, "res");
+      assertEquals([textIn(item!, "title"), res!.attributes["size"]], ["News", String(size)]);
+      const get = (headers: Record<string, string>) => engine.fetch(new Request(res!.text, { headers }), { remote });
+      const whole = await get({ "getcontentFeatures.dlna.org": "1" });
+      assertEquals([whole.status, whole.headers.get("content-type")], [200, "video/mpeg"]);
+      assertMatch(whole.headers.get("contentFeatures.dlna.org")!, /DLNA\.ORG_OP=11/);
+      await whole.body!.cancel();
+      const late = await get({ "TimeSeekRange.dlna.org": `npt=${(duration - 0.5).toFixed(3)}-` });
+      const bytes = new Uint8Array(await late.arrayBuffer());
+      assertEquals([bytes[0], bytes.length % 188, bytes.length < size], [0x47, 0, true]);
+      assertMatch(late.headers.get("TimeSeekRange.dlna.org")!, /^npt=[\d.]+-[\d.]+\/[\d.]+ bytes=\d+-\d+\/\d+$/);
+    }, { stateDir: `${directory.path}/state`, fronts: ["dlna"] });
+  } finally {
+    await web.close();
+    await directory.remove();
+  }
+});

@@ -22,12 +22,12 @@ export interface EntryPage {
 }
 
 /** The lists that always exist, before the categories. */
-const LISTS: readonly (ListName & { readonly kind: "all" | "favourites" } | { readonly kind: "now" })[] = [
+const LISTS: readonly ObjectId[] = [
   { kind: "now" },
-  { kind: "all" },
-  { kind: "favourites" },
+  { kind: "list", list: { kind: "all" } },
+  { kind: "list", list: { kind: "favourites" } },
 ];
-const TITLES = { now: "Now playing", all: "All", favourites: "Favourites" } as const;
+const TITLES = { now: "Now playing", all: "All", favourites: "Favourites", recordings: "Recordings" } as const;
 
 /** Reads the tree for one caller. */
 export class MediaLibrary {
@@ -51,6 +51,10 @@ export class MediaLibrary {
       }
       case "now":
         return container(id, TITLES.now, this.#playing().length);
+      case "recordings":
+        return container(id, TITLES.recordings, this.#recordings().length);
+      case "recording":
+        return found(this.#recordings().find((entry) => entry.id === writeObjectId(id)));
       case "playing":
         return found(this.#playing().find((entry) => entry.id === writeObjectId(id)));
       case "list": {
@@ -74,6 +78,8 @@ export class MediaLibrary {
         return await this.#root(bounds);
       case "now":
         return pageOf(this.#playing(), bounds);
+      case "recordings":
+        return pageOf(this.#recordings(), bounds);
       case "list": {
         const { total, entries } = await this.#catalogue.items({ ...requestOf(id.list), ...bounds });
         return { total, entries: await this.#items(id.list, entries) };
@@ -95,21 +101,23 @@ export class MediaLibrary {
 
   /** A number that changes whenever the library changes. */
   async version(): Promise<number> {
-    return (await this.#catalogue.version() + this.#playing().length) >>> 0;
+    return (await this.#catalogue.version() + this.#playing().length + this.#recordings().length) >>> 0;
   }
 
   async #root({ offset, limit }: PageBounds): Promise<EntryPage> {
-    const lists = LISTS.slice(offset, offset + limit).map((list) =>
-      container(list.kind === "now" ? { kind: "now" } : { kind: "list", list }, TITLES[list.kind], null)
-    );
+    const all: readonly ObjectId[] = this.#recordings().length === 0 ? LISTS : [...LISTS, { kind: "recordings" }];
+    const lists = all.slice(offset, offset + limit).map((id) => {
+      const kind = (id.kind === "list" ? id.list.kind : id.kind) as keyof typeof TITLES;
+      return container(id, TITLES[kind], null);
+    });
     const { total, entries } = await this.#catalogue.categories({
-      offset: Math.max(0, offset - LISTS.length),
+      offset: Math.max(0, offset - all.length),
       limit: limit - lists.length,
     });
     const categories = entries.map(({ name, items }) =>
       container({ kind: "list", list: { kind: "category", name } }, name, items)
     );
-    return { total: LISTS.length + total, entries: [...lists, ...categories] };
+    return { total: all.length + total, entries: [...lists, ...categories] };
   }
 
   async #items(list: ListName, items: readonly CatalogueItem[]): Promise<Entry[]> {
@@ -169,6 +177,21 @@ export class MediaLibrary {
     } finally {
       late.cancel();
     }
+  }
+
+  /** Those of which there is anything, the newest first. One that still grows has neither length nor ranges. */
+  #recordings(): Entry[] {
+    const recordings = this.#parts.api.recordings?.list() ?? [];
+    return recordings.filter(({ sizeBytes }) => sizeBytes > 0).map(({ id, title, state, sizeBytes, durationMs }) => ({
+      ...named({ kind: "recording", recording: id }),
+      kind: "media",
+      title,
+      isLive: state === "recording",
+      url: `${this.#mediaUrl}/r${id}.ts`,
+      picture: "",
+      sizeBytes: state === "recording" ? null : sizeBytes,
+      durationMs: state === "recording" ? null : durationMs,
+    }));
   }
 
   #playing(): Entry[] {

@@ -7,7 +7,9 @@ export type ListName =
 
 /** A parsed id. */
 export type ObjectId =
-  | { readonly kind: "root" | "now" }
+  | { readonly kind: "root" | "now" | "recordings" }
+  /** 16 hexadecimal characters. */
+  | { readonly kind: "recording"; readonly recording: string }
   /** A file that is playing now, or a broadcast. */
   | { readonly kind: "playing"; readonly infohashHex: string; readonly fileIndex: number | null }
   | { readonly kind: "list"; readonly list: ListName }
@@ -21,7 +23,9 @@ const MAX_ID_CHARS = 9100;
 /** Parses an id; null for one that this server never made. */
 export function readObjectId(id: string): ObjectId | null {
   if (id === "0") return { kind: "root" };
-  if (id === "now") return { kind: "now" };
+  if (id === "now" || id === "recordings") return { kind: id };
+  const recording = /^recordings\/([0-9a-f]{16})$/.exec(id)?.[1];
+  if (recording !== undefined) return { kind: "recording", recording };
   const playing = /^now\/([0-9a-f]{40})(?:-(\d{1,9}))?$/.exec(id);
   if (playing !== null) {
     const [, infohashHex, index] = playing;
@@ -42,7 +46,10 @@ export function writeObjectId(id: ObjectId): string {
     case "root":
       return "0";
     case "now":
-      return "now";
+    case "recordings":
+      return id.kind;
+    case "recording":
+      return `recordings/${id.recording}`;
     case "playing":
       return `now/${id.infohashHex}${id.fileIndex === null ? "" : `-${id.fileIndex}`}`;
     case "list":
@@ -60,8 +67,11 @@ export function parentOf(id: ObjectId): string {
     case "root":
       return "-1";
     case "now":
+    case "recordings":
     case "list":
       return "0";
+    case "recording":
+      return "recordings";
     case "playing":
       return "now";
     case "item":

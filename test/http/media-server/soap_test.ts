@@ -102,6 +102,8 @@ test("readObjectId() reads what writeObjectId() wrote, and nothing else", () => 
     [{ kind: "now" }, "0"],
     [{ kind: "playing", infohashHex, fileIndex: 3 }, "now"],
     [{ kind: "playing", infohashHex, fileIndex: null }, "now"],
+    [{ kind: "recordings" }, "0"],
+    [{ kind: "recording", recording: "0123456789abcdef" }, "recordings"],
     [{ kind: "list", list: { kind: "all" } }, "0"],
     [{ kind: "list", list: category }, "0"],
     [{ kind: "item", list: category, item: 7 }, "c:A%2Fb%20%26%20%C3%BC%20%2541"],
