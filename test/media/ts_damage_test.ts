@@ -217,3 +217,16 @@ test("FaultLedger tells each place once at which the bytes of a transport stream
   assertEquals(faults.counts.gaps, 2);
   assert(faults.warning?.includes("at 2 of its places"), `${faults.warning}`);
 });
+
+test("openTransportStream() tells packets that segments leave out because they are scrambled or marked as damaged", async () => {
+  for (const [byte, flag] of [[3, 0xc0], [1, 0x80]] as const) {
+    const ts = fixture("ts-188.ts").slice();
+    const from = Math.floor(ts.length / 4 / 188) * 188;
+    for (let at = from; at < from + 40 * 188; at += 188) ts[at + byte] = ts[at + byte]! | flag;
+    const source = new MemorySource(ts);
+    const presentation = await openTs(source);
+    assertEquals(presentation.faults.counts.gaps, 0);
+    await segments(presentation, source);
+    assertEquals(presentation.faults.counts.gaps, 1);
+  }
+});

@@ -140,9 +140,12 @@ export async function* readTransportSegment(
     }
     const bytes = await readPackets(format, source, packet, count, signal);
     for (let at = 0, number = packet; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES, number++) {
-      if (unusable(bytes, at)) continue;
       const pid = pidOf(bytes, at);
       const inside = end === null || number < end;
+      if (unusable(bytes, at)) {
+        if (inside && number >= start && streams.has(pid)) format.onGap?.(format.firstAt + number * format.strideBytes);
+        continue;
+      }
       const stream = streams.get(pid);
       if (stream === undefined) {
         if (inside && follower?.push(bytes, at)) follow(follower.program);
