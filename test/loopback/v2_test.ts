@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { toHex } from "../../src/bytes/hex.ts";
 import { secondName } from "../../src/metainfo/hash-trees.ts";
+import { parseMagnet } from "../../src/metainfo/magnet.ts";
 import { magnetLink } from "../../src/metainfo/live.ts";
 import type { TorrentFormat } from "../../src/metainfo/create-from-files.ts";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
@@ -52,6 +53,8 @@ for (const format of ["v2", "hybrid"] as const) {
     await withPlayer(format, async (player, seeded) => {
       const { infohashHex, files } = seeded.metainfo;
       const magnet = byV2(seeded);
+      // Waits for the metadata as long as it takes, where the methods may not.
+      await player.engine.swarms.acquire({ magnet: parseMagnet(magnet) }).swarm.metadata(AbortSignal.timeout(60_000));
       const media = await call(player, "get_media_files", { magnet });
       assertEquals([media.infohash, media.name], [infohashHex, "pack"]);
       assertEquals(media.infohash_v2, toHex(seeded.metainfo.infohashV2!));
