@@ -91,6 +91,9 @@ export interface SeedOptions {
   readonly engine?: EngineOptions;
 }
 
+/** Its files are hashed by then, ms, on a machine that is busy with other tests too. */
+const HASHED_MS = 60_000;
+
 /** Makes a torrent of `files` (one file: single-file torrent) and seeds it. */
 export async function seedFiles(
   files: readonly { path: string; bytes: Uint8Array }[],
@@ -145,7 +148,7 @@ export async function seedFiles(
     ...options.engine,
   });
   const lease = engine.swarms.acquire({ metainfo });
-  await lease.swarm.completed(AbortSignal.timeout(10_000));
+  await lease.swarm.completed(AbortSignal.timeout(HASHED_MS));
   const peer = `127.0.0.1:${engine.peerAddress?.port}`;
   return {
     metainfo,
