@@ -14,6 +14,8 @@ import { noise, seededBelow } from "../support/random.ts";
 
 const PAGE_BYTES = 4096;
 const ITEMS = 2000;
+/** Of this many bytes anywhere in a file one is changed: several in each page. */
+const BYTES_PER_DAMAGE = 400;
 /** Keeps the process alive, as the engine's timers do not. */
 const clock: Clock = {
   ...(await loadPorts()).clock,
@@ -23,8 +25,8 @@ const clock: Clock = {
   },
 };
 
-/** A library as a file: items, a list, settings and a position. */
-async function library(path: string): Promise<Buffer> {
+/** A library as a file: `items`, a list, settings and a position. */
+async function library(path: string, items = ITEMS): Promise<Buffer> {
   const store = createStore({ ...await loadPorts(), clock }, { kind: "file", path });
   const db = await store.open();
   for (let i = 0; i < 5; i++) await db.insertInto("settings").values({ key: `k${i}`, value: `"${i}"` }).execute();
@@ -44,7 +46,7 @@ async function library(path: string): Promise<Buffer> {
   await db.insertInto("positions").values({
     ...{ infohash: "a".repeat(40), file_index: 0, position_s: 5, duration_s: 9, updated_at: 1 },
   }).execute();
-  const lines = Array.from({ length: ITEMS }, (_, i) => {
+  const lines = Array.from({ length: items }, (_, i) => {
     return `#EXTINF:-1,Film ${i}\nmagnet:?xt=urn:btih:${i.toString(16).padStart(40, "0")}\n`;
   });
   const list = new TextEncoder().encode(`#EXTM3U\n${lines.join("")}`);
@@ -141,7 +143,7 @@ test("createStore() keeps what can be read of a damaged file, and the file", asy
 test("createStore() opens a file however it is damaged", async () => {
   const { path: directory, remove } = await temporaryDirectory();
   try {
-    const good = await library(join(directory, "good.db"));
+    const good = await library(join(directory, "good.db"), ITEMS / 4);
     const below = seededBelow(7);
     for (let round = 0; round < 12; round++) {
       const path = join(directory, `${round}`, "millrace.db");
@@ -149,7 +151,7 @@ test("createStore() opens a file however it is damaged", async () => {
       const bytes = Buffer.from(good);
       // The tail of each file, and in half of them the schema.
       const from = round % 2 === 0 ? PAGE_BYTES : 0;
-      for (let i = 0; i < 3000; i++) bytes[from + below(bytes.length - from)] = below(256);
+      for (let i = 0; i < bytes.length / BYTES_PER_DAMAGE; i++) bytes[from + below(bytes.length - from)] = below(256);
       await writeFile(path, bytes);
       await reopened(path, async (store, _said, fields) => {
         const { rows = {} } = fields as { rows?: Record<string, number> };
