@@ -111,9 +111,6 @@ function App({ language }: { readonly language: string }) {
         <nav>
           <a href="#/play" aria-current={place.room === "play" ? "page" : undefined}>{text("play")}</a>
           <a href="#/library" aria-current={place.room === "library" ? "page" : undefined}>{text("library")}</a>
-          <a href="#/recordings" aria-current={place.room === "recordings" ? "page" : undefined}>
-            {text("recordings")}
-          </a>
           <a href="#/lists" aria-current={place.room === "lists" ? "page" : undefined}>{text("lists")}</a>
           <a href="#/broadcast" aria-current={place.room === "broadcast" ? "page" : undefined}>{text("broadcast")}</a>
           <a href="#/settings" aria-current={place.room === "settings" ? "page" : undefined}>{text("settings")}</a>

@@ -147,13 +147,10 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
         importFile={importFile}
         check={task !== null && !isOver(task) ? null : () => check(filterParams(filter))}
       />
-      {hasGuide
-        ? (
-          <p>
-            <a class="button" href="#/guide">{text("programmes")}</a>
-          </p>
-        )
-        : null}
+      <p class="actions">
+        {hasGuide ? <a class="button" href="#/guide">{text("programmes")}</a> : null}
+        <a class="button" href="#/recordings">{text("recordings")}</a>
+      </p>
       {task === null ? null : <TaskReport task={task} close={() => setTask(null)} />}
       <p role="alert">{trouble}</p>
       {found === null ? null : found.page.total === 0 ? <Nothing filter={found.filter} /> : (
