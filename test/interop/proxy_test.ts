@@ -5,6 +5,11 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { assertEquals, assertMatch } from "@std/assert";
+import { loadPorts } from "../../platform/detect.ts";
+import { DhtNode } from "../../src/discovery/dht-node.ts";
+import { createDiscovery } from "../../src/discovery/discovery.ts";
+import { createEgress } from "../../src/engine/egress.ts";
+import { createPeerId } from "../../src/wire/peer-id.ts";
 import { bytesOf, seedNoise, startSession, statOf } from "../loopback/support.ts";
 import { serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { freePort, startTracker } from "../support/tracker.ts";
@@ -82,7 +87,7 @@ for (const name of ["microsocks", "danted", "tinyproxy"] as const) {
     const tracker = await startTracker([known.metainfo.infohashHex]);
     await known.close();
     const seeded = await seedNoise(2_000_000, { trackers: [[tracker.http]] });
-    const watching = await serveEngine({ proxy: proxy.url, startTimeoutMs: 30_000 });
+    const watching = await serveEngine({ proxy: proxy.url, startTimeoutMs: 60_000 });
     const passesUdp = name === "danted";
     const announce = passesUdp ? tracker.udp : tracker.http;
     try {
@@ -101,3 +106,27 @@ for (const name of ["microsocks", "danted", "tinyproxy"] as const) {
     }
   });
 }
+
+test("createDiscovery() asks the DHT through danted, first contacts by address and by name", async () => {
+  const proxy = await startReal("danted");
+  const ports = await loadPorts({ log: { level: "error" } });
+  const node = await DhtNode.open(ports, { bootstrap: [], statePath: null, host: "127.0.0.1" });
+  const { swarmPorts, proxied } = createEgress(ports, { proxy: proxy.url });
+  try {
+    for (const host of ["127.0.0.1", "localhost"]) {
+      const discovery = await createDiscovery(swarmPorts, {
+        peerId: createPeerId(),
+        peerPort: () => 0,
+        dht: { enabled: true, bootstrap: [`${host}:${node.port}`], statePath: null },
+        lsd: { enabled: false },
+        userAgent: "test",
+      });
+      await until(`the node answers at ${host}`, () => discovery.dhtAnswers?.() === true);
+      assertEquals(proxied!.health.udpTrouble, null);
+      await discovery.close();
+    }
+  } finally {
+    await node.close();
+    await proxy.stop();
+  }
+});

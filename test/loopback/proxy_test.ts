@@ -70,7 +70,7 @@ for (const kind of ["socks5", "http"] as const) {
       else response.writeHead(404).end();
     });
     const { ports, beside } = watched(await loadPorts({ log: { level: "error" } }), proxy.port);
-    const options: EngineOptions = { proxy: proxy.url, dht: kind === "http", lsd: true, startTimeoutMs: 15_000 };
+    const options: EngineOptions = { proxy: proxy.url, dht: kind === "http", lsd: true, startTimeoutMs: 60_000 };
     const served = await serveOn(ports, options);
     try {
       // By its address, too: a tracker whose address nobody knows may not name a peer of this machine.
@@ -117,7 +117,7 @@ test("createEngine() fetches transport files directly with proxyFor peers, and c
   const seeded = await seedNoise(400_000);
   const web = await serveWeb((_, response) => void response.end(seeded.transportFile));
   const { ports, beside } = watched(await loadPorts({ log: { level: "error" } }), proxy.port);
-  const served = await serveOn(ports, { proxy: proxy.url, proxyFor: "peers", startTimeoutMs: 15_000 });
+  const served = await serveOn(ports, { proxy: proxy.url, proxyFor: "peers", startTimeoutMs: 60_000 });
   try {
     const magnet = `${seeded.magnet}&xs=${encodeURIComponent(`http://localhost:${web.port}/x.torrent`)}`;
     const started = await startSession(served, "getfile", { magnet });

@@ -94,7 +94,7 @@ const ALL: EngineOptions = {
   lsd: true,
   utp: true,
   portMapping: true,
-  startTimeoutMs: 30_000,
+  startTimeoutMs: 60_000,
 };
 
 /** Starts what finds nobody, and fetches what callers name, for a while. */
