@@ -52,12 +52,15 @@ const STATISTICS = {
 };
 
 /** Runs `body` with the front and a tracker that names the seeder. */
-async function withTracker(body: (ask: Ask, tracker: string) => Promise<void>): Promise<void> {
+async function withTracker(
+  body: (ask: Ask, tracker: string) => Promise<void>,
+  options: Parameters<typeof withFront>[2] = {},
+): Promise<void> {
   const tracker = await startHttpTracker((_announce, response) => {
     response.end(encodeBencode({ interval: 60, peers: compact(season().peer) }));
   });
   try {
-    await withFront("stremio-server", (ask) => body(ask, `${tracker.origin}/announce`));
+    await withFront("stremio-server", (ask) => body(ask, `${tracker.origin}/announce`), options);
   } finally {
     await tracker.close();
   }
@@ -119,6 +122,8 @@ test("the player guesses an episode, probes it, plays it and its HLS, and asks f
     assertEquals([statistics.streamName, statistics.streamProgress], ["S01E01.ts", 1]);
     assertEquals((await json(ask, `/${hash}/stats.json`)).guessedFileIdx, 0);
     assertEquals(Object.keys(await json(ask, "/stats.json")), [hash]);
+    // What others play is not told.
+    assertEquals(await (await ask("/stats.json", { from: "intranet" })).json(), {});
 
     const { bytes } = SEASON[1]!;
     const expected = openSubtitlesHash(bytes.length, [bytes.slice(0, 65_536), bytes.slice(-65_536)]);
@@ -134,6 +139,29 @@ test("the player guesses an episode, probes it, plays it and its HLS, and asks f
     assertEquals(await json(ask, `/${hash}/remove`), {});
     assertEquals(await json(ask, "/stats.json"), {});
   }));
+
+test("the player in a page reads the list and the segments that a master playlist leads to", () =>
+  withTracker(async (ask, tracker) => {
+    const { infohashHex: hash } = season().metainfo;
+    // A page may name no tracker of the private network: a program of the user has the torrent already.
+    await ask(`/${hash}/0?tr=${encodeURIComponent(tracker)}`, { method: "HEAD" });
+    await (await ask(`/${hash}/0?tr=${encodeURIComponent(tracker)}`)).arrayBuffer();
+    const read = async (address: string) => {
+      const { pathname, search } = new URL(address, `http://${AT}`);
+      const response = await ask(`${pathname}${search}`, { headers: { origin: "https://web.stremio.com" } });
+      const origin = response.headers.get("access-control-allow-origin");
+      assert(response.status < 400 && origin === "*", `${response.status} ${pathname} ${origin}`);
+      return response;
+    };
+    const query = new URLSearchParams({ mediaURL: `http://127.0.0.1:11470/${hash}/0`, audioCodecs: "aac" });
+    const master = await read(`/hlsv2/id/master.m3u8?${query}`);
+    const addressesIn = async (response: Response) =>
+      (await response.text()).split("\n").filter((line) => line.startsWith("http"));
+    const [list] = await addressesIn(await read(master.headers.get("location")!));
+    const segments = await addressesIn(await read(list!));
+    assert(segments.length > 0);
+    assert((await (await read(segments[0]!)).arrayBuffer()).byteLength > 0);
+  }, { frontPages: ["stremio-server"] }));
 
 test("a file is also named by -1, by its name and by a pattern, sent for download, and led to under its name", () =>
   withTracker(async (ask, tracker) => {

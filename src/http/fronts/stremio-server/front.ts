@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { fromHex } from "../../../bytes/hex.ts";
 import { isLive } from "../../../metainfo/live.ts";
+import type { AnySession } from "../../../playback/sessions.ts";
 import type { HttpContext, HttpParts } from "../../context.ts";
 import { text } from "../../guard.ts";
 import { sessionOwner } from "../../page.ts";
@@ -58,7 +59,7 @@ export const STREMIO_SERVER: Front = {
     add("GET", "/subtitles.vtt", (c) => subtitles(c, parts, prefix));
     add("GET", "/opensubHash", (c) => filmHash(c, parts, prefix));
     add("GET", "/subtitleSignature", (c) => c.json({ error: null, result: { signature: null } }));
-    add("GET", "/stats.json", async (c) => c.json(await allStatistics(parts)));
+    add("GET", "/stats.json", async (c) => c.json(await allStatistics(parts, ownSessions(c, parts))));
     add("GET", "/removeAll", (c) => remove(c, parts, null));
     add("POST", "/create", (c) => createFromBlob(c, parts));
     add("POST", "/:hash/create", (c) => create(c, parts));
@@ -138,14 +139,19 @@ async function createFromBlob(c: HttpContext, parts: HttpParts): Promise<Respons
   return c.json({ ...statistics, ...await guess(parts, infohashHex, null) });
 }
 
-/** Ends the caller's own sessions of a torrent, or of all. */
-function remove(c: HttpContext, { sessions }: HttpParts, hash: string | null): Response {
+/** The caller's sessions: what others watch is not its business. */
+function ownSessions(c: HttpContext, { sessions }: HttpParts): readonly AnySession[] {
   const [client, owner] = [c.get("caller").clientHost, sessionOwner(c.req.raw, c.get("page"))];
-  for (const { identity, id } of sessions.list()) {
-    const isIts = identity.client === client && identity.owner === owner && identity.output !== "ts";
-    if (isIts && (hash === null || identity.infohashHex === hash)) {
-      sessions.stop(identity.infohashHex, id, "its client removed the torrent");
-    }
+  return sessions.list().filter(({ identity }) =>
+    identity.client === client && identity.owner === owner && identity.output !== "ts"
+  );
+}
+
+/** Ends the caller's sessions of a torrent, or of all. */
+function remove(c: HttpContext, parts: HttpParts, hash: string | null): Response {
+  for (const { identity, id } of ownSessions(c, parts)) {
+    if (hash !== null && identity.infohashHex !== hash) continue;
+    parts.sessions.stop(identity.infohashHex, id, "its client removed the torrent");
   }
   return c.json({});
 }

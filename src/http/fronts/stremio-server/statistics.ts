@@ -2,6 +2,7 @@
 import { isLive } from "../../../metainfo/live.ts";
 import type { Metainfo, MetainfoFile } from "../../../metainfo/types.ts";
 import type { PlaybackSession } from "../../../playback/session.ts";
+import type { AnySession } from "../../../playback/sessions.ts";
 import type { EngineSettings } from "../../api/parts.ts";
 import type { HttpParts } from "../../context.ts";
 
@@ -122,11 +123,12 @@ function progressOf({ swarm }: PlaybackSession, file: MetainfoFile): number {
   return here.length === 0 ? 0 : here.reduce((sum, ninths) => sum + ninths, 0) / (9 * here.length);
 }
 
-/** The statistics of all torrents that play, by infohash. */
-export async function allStatistics(parts: HttpParts): Promise<Record<string, unknown>> {
-  const hashes = new Set(
-    parts.sessions.list().filter(({ kind }) => kind === "file").map(({ identity }) => identity.infohashHex),
-  );
+/** The statistics of the torrents that these sessions play, by infohash. */
+export async function allStatistics(
+  parts: HttpParts,
+  sessions: readonly AnySession[],
+): Promise<Record<string, unknown>> {
+  const hashes = new Set(sessions.filter(({ kind }) => kind === "file").map(({ identity }) => identity.infohashHex));
   const entries = await Promise.all([...hashes].map(async (hash) => [hash, await statisticsOf(parts, hash, null)]));
   return Object.fromEntries(entries.filter(([, statistics]) => statistics !== null));
 }
