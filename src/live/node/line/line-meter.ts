@@ -6,18 +6,41 @@
  */
 import { BLOCK_BYTES } from "../../../wire/types.ts";
 
+/** What waiting times mean, ms, and what follows from them. */
+interface Rules {
+  /**
+   * Time that a block may wait in the network for the line. Blocks there can be neither shed nor overtaken, and each step of a
+   * tree waits as long. With a much shorter time the line would sometimes be idle.
+   */
+  readonly targetMs: number;
+  /** A shorter waiting time is no sign of a queue: schedulers and radio links delay as much. */
+  readonly leastWaitMs: number;
+  /** The lowest hand-over pace, however long the queue, in shares of the line's rate. */
+  readonly drainGain: number;
+  /** Bytes that a known line may have in the network, as time at its rate beyond round trips: PONGs may come late. */
+  readonly windowMs: number;
+}
+
+const RULES: Rules = { targetMs: 50, leastWaitMs: 25, drainGain: 0.7, windowMs: 300 };
 /**
- * Time that a block may wait in the network for the line, ms. Blocks there can be neither shed nor overtaken, and each
- * step of a tree waits as long. With a much shorter time the line would sometimes be idle.
+ * Where packets are lost. A block takes some round trips more than the way is long, whatever our line carries, and what waits to be
+ * sent again counts as under way: with the window of other lines it was that window that set the rate, and so the rate that was
+ * believed. The pace is hardly below what subscriptions fill (`POLICY.loadLimit`): with 0.7 a line that was taken for full kept
+ * blocks waiting, and so stayed full.
  */
-const TARGET_MS = 50;
-/** A shorter waiting time is no sign of a queue: schedulers and radio links delay as much, ms. */
-const LEAST_WAIT_MS = TARGET_MS / 2;
+const LOSSY_RULES: Rules = { targetMs: 150, leastWaitMs: 100, drainGain: 0.9, windowMs: 1000 };
+/** What waited longer than our line explains by this waited for its connection, ms. */
+const LATE_MS = 100;
+/** Weight of one arrival in the share of those that came late alone. */
+const LATE_SHARE = 0.02;
+/** With a larger share packets are lost: of lines that lose 1 % it is a fifth to a half, on others single blocks. */
+const LOSSY_SHARE = 0.03;
+
 /** The shortest waiting time within this period counts: PONGs come late for other reasons, too, ms. */
 const WAIT_MS = 250;
 /**
- * And that of so many arrivals, as far back as `WITNESS_MS`. A connection that loses packets delivers late whatever our line
- * does, while a block that waits for the line is followed by others that do.
+ * And where packets are lost that of so many arrivals, as far back as `WITNESS_MS`. A connection that loses packets delivers late
+ * whatever our line does, while a block that waits for the line is followed by others that do.
  */
 const WITNESSES = 6;
 const WITNESS_MS = 1500;
@@ -44,11 +67,6 @@ const PROBED = 8;
 const PROBE_SAMPLES = 3;
 /** Hand-over pace on a known line, in shares of its rate, while nothing waits there: it may have become faster. */
 const PROBE_GAIN = 1.25;
-/**
- * The lowest such share, however long the queue there. It is hardly below what subscriptions fill (`POLICY.loadLimit`): with 0.7
- * a line that was taken for full kept blocks waiting, and so stayed full.
- */
-const DRAIN_GAIN = 0.9;
 /** Waiting time beyond the target at which that share would reach zero, ms. */
 const DRAIN_MS = 400;
 /** Arrived bytes are counted in this many parts of a second. */
@@ -58,8 +76,6 @@ const PART_MS = 1000 / PARTS;
 const FIRST_WINDOW_BYTES = 2 * BLOCK_BYTES;
 /** Maximum bytes in the network: 25 Mb/s to somebody 300 ms away. */
 const MAX_WINDOW_BYTES = 1024 * 1024;
-/** The same for a known line, as time at its rate beyond round trips, ms: PONGs may come late. */
-const WINDOW_MS = 300;
 
 /** Payload that has arrived, all in one acknowledgement. */
 export interface Arrival {
@@ -80,9 +96,20 @@ export interface Arrival {
   readonly wasLimited: boolean;
 }
 
+/** How long something that arrived had waited, ms. */
+interface Wait {
+  /** Names the connection. */
+  readonly link: object;
+  readonly ms: number;
+  /** The part that our line can have caused. */
+  readonly lineMs: number;
+  readonly atMs: number;
+}
+
 /** Measures the up-link. One per node: all its connections share the line. */
 export class LineMeter {
   readonly #guess: () => number;
+  readonly #isTold: boolean;
   /** The learned rate, bytes/s; 0 before. */
   #rate = 0;
   /** Samples taken while the line was the limit. */
@@ -109,14 +136,17 @@ export class LineMeter {
   #fullBytes = 0;
   /** What arrived meanwhile on connections that had been set aside, bytes. */
   #asideBytes = 0;
-  /** Recent waiting times with their moments, and the part that our line can have caused. */
-  #waits: { readonly link: object; readonly ms: number; readonly lineMs: number; readonly atMs: number }[] = [];
+  /** Share of what arrived that was late while other connections were in time. */
+  #lateShare = 0;
+  /** Recent waiting times. */
+  #waits: Wait[] = [];
   #meanBaseMs = 0;
   #window = FIRST_WINDOW_BYTES;
 
   /** `guessBytesPerS`: the assumed rate until something is known. `isTold`: a user stated it. */
   constructor(guessBytesPerS: () => number, isTold: boolean) {
     this.#guess = guessBytesPerS;
+    this.#isTold = isTold;
     if (!isTold) return;
     this.#samples = MANY_SAMPLES;
     this.#rate = guessBytesPerS();
@@ -154,8 +184,10 @@ export class LineMeter {
   paceBytesPerS(nowMs: number): number {
     if (!this.isKnown) return Infinity;
     const waitMs = this.#queueMs(nowMs);
-    const drain = Math.max(this.#isFullLong(nowMs) ? 1 : DRAIN_GAIN, 1 - (waitMs - TARGET_MS) / DRAIN_MS);
-    return this.#rate * (waitMs < LEAST_WAIT_MS ? PROBE_GAIN : drain);
+    const { targetMs, leastWaitMs, drainGain } = this.#rules;
+    const leastGain = this.#isLossy && this.#isFullLong(nowMs) ? 1 : drainGain;
+    const drain = Math.max(leastGain, 1 - (waitMs - targetMs) / DRAIN_MS);
+    return this.#rate * (waitMs < leastWaitMs ? PROBE_GAIN : drain);
   }
 
   /** A burst on the idle line came through at this rate, bytes/s. */
@@ -190,7 +222,10 @@ export class LineMeter {
     // A block waits for itself, too. And it can't have waited for more of our line than was under way before it, less what travels:
     // the rest of the time was its connection's.
     const aheadMs = Math.max(0, (aheadBytes - bytes) / this.bytesPerS * 1000 - this.#meanBaseMs);
-    this.#noteWait(link, waitedMs - bytes / this.bytesPerS * 1000, aheadMs, nowMs);
+    const lineMs = waitedMs - bytes / this.bytesPerS * 1000;
+    const wait = { link, ms: lineMs, lineMs: Math.min(lineMs, aheadMs), atMs: nowMs };
+    this.#noteLate(wait);
+    this.#noteWait(wait);
     if (wasLimited) this.#fullSinceMs ??= nowMs;
     if (wasLimited) {
       this.#sample(allBytes, nowMs);
@@ -205,6 +240,22 @@ export class LineMeter {
     if (!this.isKnown) this.#rate = Math.max(this.#rate, this.#lastBytesPerS);
   }
 
+  /** Something arrived. What our line does not explain, while it explains what came before on another connection, is loss. */
+  #noteLate(wait: Wait): void {
+    const other = this.#waits.findLast(({ link }) => link !== wait.link);
+    if (other === undefined || wait.atMs - other.atMs > WAIT_MS) return;
+    const isLate = wait.ms - wait.lineMs > LATE_MS && other.ms - other.lineMs <= LATE_MS;
+    this.#lateShare += ((isLate ? 1 : 0) - this.#lateShare) * LATE_SHARE;
+  }
+
+  get #isLossy(): boolean {
+    return this.#lateShare > LOSSY_SHARE;
+  }
+
+  get #rules(): Rules {
+    return this.#isLossy ? LOSSY_RULES : RULES;
+  }
+
   /** `bytes` arrived on a connection that had been set aside: they took the line's time at some moment. */
   arrivedLate(bytes: number): void {
     if (this.#fullAtMs !== null) this.#asideBytes += bytes;
@@ -212,7 +263,7 @@ export class LineMeter {
 
   /** Learns from one block: two slow ones in a row show that the line is slow, a quick one that it isn't. */
   #judge(link: object, bytes: number, aheadBytes: number, waitedMs: number): void {
-    this.#show(waitedMs < LEAST_WAIT_MS ? Infinity : bytes / waitedMs * 1000);
+    this.#show(waitedMs < RULES.leastWaitMs ? Infinity : bytes / waitedMs * 1000);
     if (this.#samples >= MANY_SAMPLES) return;
     if (waitedMs < SLOW_MS) this.#slowBlocks = 0;
     else if (link !== this.#slowLink || this.#slowBlocks === 0) this.#slowBlocks++;
@@ -221,7 +272,7 @@ export class LineMeter {
     if (!this.isKnown && this.#slowBlocks >= SLOW_BLOCKS) this.#learn((bytes + aheadBytes) / 2 / waitedMs * 1000, true);
     const leastBytesPerS = Math.min(
       Math.max(this.#mostBytesPerS, SHOWN * this.#guess()),
-      bytes / (waitedMs + LEAST_WAIT_MS) * 1000,
+      bytes / (waitedMs + RULES.leastWaitMs) * 1000,
     );
     // Then earlier blocks led to a wrong rate, not just an inexact one.
     if (leastBytesPerS > 2 * this.bytesPerS) this.#samples = 0;
@@ -235,12 +286,12 @@ export class LineMeter {
     } else this.#shown[1] = Math.max(this.#shown[1], bytesPerS);
   }
 
-  #noteWait(link: object, ms: number, aheadMs: number, nowMs: number): void {
+  #noteWait(wait: Wait): void {
     const { length } = this.#waits;
     this.#waits = this.#waits.filter(({ atMs }, i) => {
-      return nowMs - atMs <= (i > length - WITNESSES ? WITNESS_MS : WAIT_MS);
+      return wait.atMs - atMs <= (i > length - WITNESSES ? WITNESS_MS : WAIT_MS);
     });
-    this.#waits.push({ link, ms, lineMs: Math.min(ms, aheadMs), atMs: nowMs });
+    this.#waits.push(wait);
   }
 
   /** How long everything waited lately, whatever its connection, ms; `Infinity` when nothing arrived. */
@@ -251,6 +302,9 @@ export class LineMeter {
   #queueMs(nowMs: number): number {
     const last = this.#waits.at(-1);
     if (last === undefined || nowMs - last.atMs > WAIT_MS) return 0;
+    if (!this.#isLossy) {
+      return Math.min(...this.#waits.filter(({ atMs }) => nowMs - atMs <= WAIT_MS).map(({ ms }) => ms));
+    }
     return Math.min(...this.#waits.filter(({ atMs }) => nowMs - atMs <= WITNESS_MS).map(({ lineMs }) => lineMs));
   }
 
@@ -265,16 +319,19 @@ export class LineMeter {
       this.#fullBytes += bytes;
     }
     this.#fullAtMs = nowMs;
-    if (this.#fullMs < SAMPLE_MS) return;
-    const isLine = this.#queueMs(nowMs) >= LEAST_WAIT_MS &&
-      this.#waits.some(({ link }) => link !== this.#waits[0]!.link);
+    if (this.#fullMs < (this.#isLossy ? LONG_SAMPLE_MS : SAMPLE_MS)) return;
+    const isLine = this.#queueMs(nowMs) >= this.#rules.leastWaitMs &&
+      (!this.#isLossy || this.#waits.some(({ link }) => link !== this.#waits[0]!.link));
     // Without a queue the sample is only a lower bound, and PONGs that came late together would make even that wrong.
     if (!isLine && this.#fullMs < LONG_SAMPLE_MS) return;
     const least = this.#fullBytes / this.#fullMs * 1000;
-    const most = least + this.#asideBytes / this.#fullMs * 1000;
+    const most = least + (this.#isLossy ? this.#asideBytes / this.#fullMs * 1000 : 0);
     this.#fullMs = this.#fullBytes = this.#asideBytes = 0;
+    // Where packets are lost, a rate that a user stated is not lowered: what arrives shows what the connections carry.
     // A queue that empties between two pieces is no sign of a line that carries too little, and what was stuck has arrived, too.
-    const mayLower = isLine && (this.#isFullLong(nowMs) || this.#samples < MANY_SAMPLES) && most < this.bytesPerS;
+    const isLong = !this.#isLossy ||
+      (!this.#isTold && (this.#isFullLong(nowMs) || this.#samples < MANY_SAMPLES));
+    const mayLower = isLine && isLong && most < this.bytesPerS;
     if (!mayLower && least < this.bytesPerS) return;
     this.#learn(mayLower ? most : least, isLine);
   }
@@ -292,9 +349,9 @@ export class LineMeter {
   /** More was waiting than went out. While the rate is unknown the window grows until that adds delay. */
   #adapt(bytes: number, nowMs: number): void {
     if (this.isKnown) {
-      const fullBytes = this.#rate * (this.#meanBaseMs + WINDOW_MS) / 1000;
+      const fullBytes = this.#rate * (this.#meanBaseMs + this.#rules.windowMs) / 1000;
       this.#window = Math.min(MAX_WINDOW_BYTES, Math.max(FIRST_WINDOW_BYTES, fullBytes));
-    } else if (this.#queueMs(nowMs) < TARGET_MS) this.#window = Math.min(MAX_WINDOW_BYTES, this.#window + bytes);
+    } else if (this.#queueMs(nowMs) < RULES.targetMs) this.#window = Math.min(MAX_WINDOW_BYTES, this.#window + bytes);
   }
 
   get #lastBytesPerS(): number {
