@@ -14,7 +14,7 @@ import { MemorySource } from "../support/memory-source.ts";
 import { soundFrames } from "../support/sound-frames.ts";
 import { checkTs } from "../support/ts-check.ts";
 import { adtsFrames, constantMp3, id3v1, variableMp3 } from "./support/audio-builder.ts";
-import { collect, fixture, NEVER, openBytes, UNCOUNTED } from "./support/files.ts";
+import { collect, CountingSource, fixture, NEVER, openBytes, UNCOUNTED } from "./support/files.ts";
 import { clipFragment, clipMovie, clipOf, FTYP, layOut, sidx } from "./support/fragment-builder.ts";
 import { FLAC_BLOCK, flacFrames, flacHead } from "./support/lossless-builder.ts";
 
@@ -108,6 +108,17 @@ test("openMedia() goes on after bytes between fragments, and tells it", async ()
   ]);
   const { counts, out } = await played(bytes);
   assertEquals([counts.gaps, out], [1, CLIP.map(({ units }) => units.length)]);
+});
+
+test("openMedia() ends a run of fragments that is damaged all over after bounded reading", async () => {
+  const junk = new Uint8Array(40).fill(200);
+  const damaged = Array.from({ length: 400 }, () => [FRAGMENTS[0]!.subarray(0, 300), junk]).flat();
+  const { bytes } = layOut([FTYP, clipMovie(CLIP, true), FRAGMENTS[0]!, ...damaged]);
+  const { ts, faults } = await openBytes(bytes);
+  const source = new CountingSource(bytes);
+  await collect(ts.read(0, null, source, NEVER));
+  assertEquals(faults.counts.gaps > 0, true);
+  assertEquals(source.reads.length < 200, true, `${source.reads.length} reads`);
 });
 
 test("openMedia() tells what a fragmented file that was cut off has lost of its last fragment", async () => {

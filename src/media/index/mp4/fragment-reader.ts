@@ -27,6 +27,8 @@ const MAX_OVERLAP_90K = 9000;
 
 /** Bytes of a box that has nothing in it. */
 const LEAST_BOX_BYTES = 8;
+/** Damaged places after which a run goes on: each costs a search, and a file may be made of nothing else. */
+const MAX_SEARCHES = 64;
 /** Boxes that stand between fragments and after them. */
 const KNOWN_BOXES: ReadonlySet<string> = new Set(
   "moof mdat sidx ssix styp ftyp moov mfra free skip wide uuid emsg prft meta udta pdin".split(" "),
@@ -71,6 +73,7 @@ export class FragmentReader {
     let group: FragmentSample[] = [];
     let grouped = 0;
     let before: TopLevelBox | null = null;
+    let searches = 0;
     while (offset !== null) {
       if (!this.#isGuessed && offset >= run.sourceEnd) break;
       await turnWhenDue(signal);
@@ -78,7 +81,9 @@ export class FragmentReader {
       if (!await isBoxOfFile(reader, box, offset, source.sizeBytes)) {
         // If bytes were lost in the box before, the next fragment begins inside of it.
         const from: number = before === null ? offset + 1 : before.offset + before.headerBytes;
-        const next = await scanForFragment(source, from, signal, this.#isGuessed ? Infinity : run.sourceEnd - from);
+        const next = ++searches > MAX_SEARCHES
+          ? null
+          : await scanForFragment(source, from, signal, this.#isGuessed ? Infinity : run.sourceEnd - from);
         if (next !== null || !isPrintable(box)) this.#faults.gap(offset);
         offset = next;
         before = null;
