@@ -11,7 +11,7 @@ import path from "node:path";
 import process from "node:process";
 import { runtimeName } from "../platform/detect.ts";
 import { ROOT, testFiles } from "./support/files.ts";
-import { commandOf, exit, isRuntime, runAsync, runBeside, type Runtime } from "./support/runtimes.ts";
+import { commandOf, exit, isRuntime, run, runAsync, type RunOptions, type Runtime } from "./support/runtimes.ts";
 import { failedFiles } from "./support/test-report.ts";
 
 /** Time limit per test, where the runtime supports one, ms: a simulated swarm takes 30 s of processor time, of which it has a share. */
@@ -31,22 +31,46 @@ const MAX_SECOND_RUNS = 4;
 
 const FLAGS: Readonly<Record<Runtime, readonly string[]>> = {
   deno: ["test", "-A", "--no-check", "-q", "--parallel"],
-  node: ["--test", `--test-concurrency=${JOBS}`],
+  node: ["--test", "--test-isolation=none"],
   bun: ["test", `--timeout=${TEST_TIMEOUT_MS}`, `--parallel=${JOBS}`],
 };
 
-/** Run one file at a time: these measure memory and delays, or share one browser, which others on the same cores would distort. */
-const ALONE = ["./test/memory/", "./test/attack/", "./test/browser/"];
 /**
- * Nothing but computation on virtual time, which can wait: one of these at a time runs beside those, with what they leave of
- * the processor. They mostly wait, and a core would be idle meanwhile. More of these would take longer than all of those.
+ * Node would run each file in a process of its own, and load the engine in each, which takes longer than most files do. Of
+ * these folders this many run in one process, one after the other.
  */
-const BESIDE = ["./test/simulation/live_liars", "./test/simulation/live_lines"];
+const FILES_PER_NODE = 12;
+const SHARING = [
+  ...["api", "bytes", "config", "content", "contract", "discovery", "engine"],
+  ...["inputs", "live", "metainfo", "storage", "swarm", "utp", "wire"],
+].map((folder) => `./test/${folder}/`);
+
+/**
+ * Run one file at a time, with priority: these measure memory and delays, or share one browser, which others on the same
+ * cores would distort. They mostly wait, so all others run meanwhile, on what they leave of the processor.
+ */
+const ALONE = ["./test/memory/", "./test/attack/", "./test/browser/"];
 const FLAGS_ALONE: Readonly<Record<Runtime, readonly string[]>> = {
   deno: ["test", "-A", "--no-check", "-q"],
   node: ["--test", "--test-concurrency=1"],
   bun: ["test", `--timeout=${TEST_TIMEOUT_MS}`],
 };
+
+/** Tests in these folders start the program, some of them ten times. */
+const STARTING = ["./test/platform/", "./test/attack/"];
+
+/**
+ * Builds the program once for all of them and lets them know where: as a single file it starts in a fraction of the processor
+ * time that its sources take. Returns the directory.
+ */
+function buildProgram(): string {
+  const directory = mkdtempSync(path.join(tmpdir(), "millrace-program-"));
+  const runtime = runtimeName();
+  const flags = runtime === "deno" ? ["run", "-A", "--no-check", "-q"] : [];
+  if (!run(commandOf(runtime), [...flags, "scripts/build.ts", "--into", directory], ROOT)) exit(false);
+  process.env["TEST_PROGRAM"] = path.join(directory, "millrace.mjs");
+  return directory;
+}
 
 /** Flags for a report in the JUnit format at `file`, beside what is printed. */
 const REPORT: Readonly<Record<Runtime, (file: string) => readonly string[]>> = {
@@ -67,18 +91,48 @@ async function pass(
   runtime: Runtime,
   flags: readonly string[],
   files: readonly string[],
-  runIt = runAsync,
+  options: RunOptions = {},
 ): Promise<readonly string[] | null> {
   if (files.length === 0) return [];
   const directory = mkdtempSync(path.join(tmpdir(), "millrace-tests-"));
   try {
     const report = path.join(directory, "report.xml");
-    if (await runIt(commandOf(runtime), [...flags, ...REPORT[runtime](report), ...files], ROOT)) return [];
+    if (await runAsync(commandOf(runtime), [...flags, ...REPORT[runtime](report), ...files], ROOT, options)) return [];
     const failed = failedFiles(readReport(report), files, ROOT);
     return failed.length === 0 || failed.length > MAX_SECOND_RUNS ? null : failed;
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+/** As `pass`, for files that may run at the same time. */
+async function passTogether(runtime: Runtime, files: readonly string[], isNice: boolean) {
+  if (runtime !== "node") return await pass(runtime, FLAGS[runtime], files, { isNice });
+  const queue = batches(files);
+  const failed: string[] = [];
+  let isHopeless = false;
+  const worker = async () => {
+    for (let batch = queue.shift(); batch !== undefined; batch = queue.shift()) {
+      const some = await pass(runtime, FLAGS[runtime], batch, { isNice, isHeld: true });
+      if (some === null) isHopeless = true;
+      else failed.push(...some);
+    }
+  };
+  await Promise.all(Array.from({ length: JOBS }, worker));
+  return isHopeless || failed.length > MAX_SECOND_RUNS ? null : failed;
+}
+
+/** `files` as they share processes of Node: neighbours, which load much of the same. */
+function batches(files: readonly string[]): string[][] {
+  const sharing = files.filter((file) => SHARING.some((folder) => file.startsWith(folder)));
+  const alone = files.filter((file) => !sharing.includes(file)).map((file) => [file]);
+  const parts = Math.ceil(sharing.length / FILES_PER_NODE);
+  const shared = Array.from({ length: parts }, (_, i) => sharing.slice(i * FILES_PER_NODE, (i + 1) * FILES_PER_NODE));
+  return [...alone, ...shared];
+}
+
+function isLong(file: string): boolean {
+  return LONGEST.some((part) => file.includes(part));
 }
 
 /** Time between two looks whether the process of `SECOND_RUNS_AFTER_PID` still runs, ms. */
@@ -126,19 +180,29 @@ process.env["DENO_JOBS"] ??= String(JOBS);
 process.env["NODE_COMPILE_CACHE"] ??= path.join(ROOT, "node_modules/.cache/node");
 let ok = files.length > 0;
 if (!ok) console.error("no test file matches");
-for (const runtime of named.length > 0 ? named : [runtimeName()]) {
-  console.log(`\n== tests on ${runtime}`);
-  const apart = files.filter((file) => ALONE.some((folder) => file.startsWith(folder)));
-  const isLong = (file: string) => LONGEST.some((part) => file.includes(part));
-  const beside = files.filter((file) => BESIDE.some((start) => file.startsWith(start)));
-  const together = files.filter((file) => !apart.includes(file) && !beside.includes(file))
-    .sort((a, b) => Number(isLong(b)) - Number(isLong(a)));
-  ok = await again(runtime, await pass(runtime, FLAGS[runtime], together)) && ok;
-  const failed = await Promise.all([
-    pass(runtime, FLAGS_ALONE[runtime], apart),
-    pass(runtime, FLAGS_ALONE[runtime], beside, runBeside),
-  ]);
-  for (const some of failed) ok = await again(runtime, some) && ok;
+const starting = files.filter((file) => STARTING.some((folder) => file.startsWith(folder)));
+const built = starting.length > 1 ? buildProgram() : null;
+const runtimes = named.length > 0 ? named : [runtimeName()];
+const apart = files.filter((file) => ALONE.some((folder) => file.startsWith(folder)));
+const together = files.filter((file) => !apart.includes(file)).sort((a, b) => Number(isLong(b)) - Number(isLong(a)));
+
+type Failed = readonly [Runtime, readonly string[] | null];
+/** Runs `step` for one runtime after the other. */
+async function forEachRuntime(step: (runtime: Runtime) => Promise<readonly string[] | null>): Promise<Failed[]> {
+  const failed: Failed[] = [];
+  for (const runtime of runtimes) failed.push([runtime, await step(runtime)]);
+  return failed;
 }
+
+const isBoth = apart.length > 0 && together.length > 0;
+const outcomes = await Promise.all([
+  forEachRuntime((runtime) => {
+    console.log(`\n== tests on ${runtime}`);
+    return passTogether(runtime, together, isBoth);
+  }),
+  forEachRuntime((runtime) => pass(runtime, FLAGS_ALONE[runtime], apart, { isHeld: isBoth })),
+]);
+for (const [runtime, failed] of outcomes.flat()) ok = await again(runtime, failed) && ok;
+if (built !== null) rmSync(built, { recursive: true, force: true });
 if (secondRuns.length > 0) console.log(`\npassed only when run again, alone:\n  ${secondRuns.join("\n  ")}`);
 exit(ok);

@@ -47,20 +47,26 @@ export function run(command: readonly string[], args: readonly string[], cwd: st
   return status === 0;
 }
 
-/** As `run`, without keeping this process from other work. */
-export function runAsync(command: readonly string[], args: readonly string[], cwd: string): Promise<boolean> {
-  return ended(command[0]!, spawn(command[0]!, [...command.slice(1), ...args], { cwd, stdio: "inherit" }));
+/** How `runAsync` runs a command. */
+export interface RunOptions {
+  /** It gets a quarter of the processor time that others want, and all that they leave (not on Windows). */
+  readonly isNice?: boolean;
+  /** Its output is printed when it has ended, so that it does not mix with that of others. */
+  readonly isHeld?: boolean;
 }
 
-/**
- * As `runAsync`, beside other work: it gets the processor time that others leave (not on Windows), and its output is printed
- * when it has ended.
- */
-export async function runBeside(command: readonly string[], args: readonly string[], cwd: string): Promise<boolean> {
-  const [name, ...rest] = [...(process.platform === "win32" ? [] : ["nice", "-n", "19"]), ...command, ...args];
-  const child = spawn(name!, rest, { cwd, stdio: ["ignore", "pipe", "pipe"] });
+/** As `run`, without keeping this process from other work. */
+export async function runAsync(
+  command: readonly string[],
+  args: readonly string[],
+  cwd: string,
+  { isNice = false, isHeld = false }: RunOptions = {},
+): Promise<boolean> {
+  const nice = isNice && process.platform !== "win32" ? ["nice", "-n", "5"] : [];
+  const [name, ...rest] = [...nice, ...command, ...args];
+  const child = spawn(name!, rest, { cwd, stdio: isHeld ? ["ignore", "pipe", "pipe"] : "inherit" });
   const output: Uint8Array[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Uint8Array) => void output.push(chunk));
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Uint8Array) => void output.push(chunk));
   const ok = await ended(name!, child);
   for (const chunk of output) process.stdout.write(chunk);
   return ok;

@@ -4,8 +4,9 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { until } from "../support/until.ts";
-import { quietFlags, run, start, withDirectory } from "./support.ts";
+import { quietFlags, run, SOURCES, start, withDirectory } from "./support.ts";
 import { ownMs } from "../support/held-up.ts";
 
 const READY = /^ready (http:\/\/127\.0\.0\.1:\d+) peers 127\.0\.0\.1:\d+$/;
@@ -53,8 +54,8 @@ test("millrace refuses a wrong flag, variable, command or file with one line and
 
 test("millrace serve says when it is ready, answers, and ends in order on SIGTERM and SIGINT", () =>
   withDirectory(async (directory) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) {
-      const program = start(["serve", ...quietFlags(directory)]);
+    for (const [signal, script] of [["SIGTERM", undefined], ["SIGINT", SOURCES]] as const) {
+      const program = start(["serve", ...quietFlags(directory)], {}, undefined, undefined, script);
       const match = READY.exec(await program.firstLine);
       assert(match !== null, await program.firstLine);
       const got = await fetch(`${match[1]}/webui/api/service?method=get_version`);
@@ -73,7 +74,7 @@ test("millrace serve says when it is ready, answers, and ends in order on SIGTER
 test("millrace serve logs exceptions that nobody caught, with their stacks, and goes on", () =>
   withDirectory(async (directory) => {
     const flags = ["serve", ...quietFlags(directory)];
-    const program = start(flags, {}, undefined, undefined, "./faulty-main.ts");
+    const program = start(flags, {}, undefined, undefined, fileURLToPath(new URL("faulty-main.ts", import.meta.url)));
     const match = READY.exec(await program.firstLine);
     assert(match !== null, await program.firstLine);
     const faults = ["a timer", "a microtask", "a promise", "a datagram", "a connection"];

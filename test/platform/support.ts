@@ -8,6 +8,11 @@ import { fileURLToPath } from "node:url";
 import { runtimeName } from "../../platform/detect.ts";
 import { DENO_HEAP_FLAGS } from "../../scripts/support/runtimes.ts";
 
+/** The program's sources on this runtime. */
+export const SOURCES = fileURLToPath(new URL(`../../platform/${runtimeName()}/main.ts`, import.meta.url));
+/** What is started otherwise: one file that `scripts/test.ts` built of them, which starts in a fraction of their time. */
+const PROGRAM = process.env["TEST_PROGRAM"] ?? SOURCES;
+
 /** A wait of a test ends in failure after this, ms: on a busy machine a program begins a minute late. */
 const WAIT_MS = 100_000;
 
@@ -34,18 +39,17 @@ export interface Running {
 }
 
 /**
- * Starts `main.ts` of this runtime as its users do; it is ended after `waitMs` at the latest. `descriptors`: how many files and sockets it
- * may have open (not on Windows); default: as many as these tests. `module`: what is started instead of `main.ts`.
+ * Starts the program on this runtime as its users do; it is ended after `waitMs` at the latest. `descriptors`: how many files and sockets it
+ * may have open (not on Windows); default: as many as these tests. `script`: what is started instead, as `SOURCES`.
  */
 export function start(
   args: readonly string[],
   env: Record<string, string> = {},
   waitMs = WAIT_MS,
   descriptors?: number,
-  module = `../../platform/${runtimeName()}/main.ts`,
+  script = PROGRAM,
 ): Running {
   const name = runtimeName();
-  const script = fileURLToPath(new URL(module, import.meta.url));
   const before = name === "deno" ? ["run", "-A", "--no-check", "-q", DENO_HEAP_FLAGS] : [];
   const limited = descriptors === undefined ? [] : ["sh", "-c", `ulimit -n ${descriptors}; exec "$0" "$@"`];
   const [command, ...rest] = [...limited, process.execPath, ...before, script, ...args] as [string, ...string[]];
