@@ -83,6 +83,8 @@ export const END_SLACK_90K = 180_000;
 const MAX_SLOTS = 32_768;
 /** Faults that are not reported: a cut recording has a few at its seams, and one is 20 to 40 ms of media. */
 const FREE_FAULTS = 12;
+/** The same for media that is missing, if it is more than `FREE_PER_MILLE`: nobody should lose five pictures of a short clip unknowingly. */
+const FREE_MISSING = 2;
 /** A run begins at most this far from where the index says, 90 kHz (5 s): pictures are far apart, and decoded early. */
 export const MISPLACED_90K = 450_000;
 /** Empty runs that are not reported, as each is seconds of media: the last one may be beyond what there is. */
@@ -232,7 +234,8 @@ export class FaultLedger {
       const count = counts[kind as keyof typeof TEXTS];
       const perMille = kind === "late" ? FREE_LATE_PER_MILLE : FREE_PER_MILLE;
       const isMuch = count * 1000 > units * perMille || (kind === "dropped" && worst > FREE_FAULTS);
-      return count > FREE_FAULTS && isMuch ? [`${count} ${text}`] : [];
+      const free = kind === "dropped" || kind === "silenced" ? FREE_MISSING : FREE_FAULTS;
+      return count > free && isMuch ? [`${count} ${text}`] : [];
     });
     const all = [
       ...(counts.gaps > 0

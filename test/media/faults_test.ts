@@ -111,11 +111,15 @@ test("StreamedMuxer counts runs without anything when the index is longer than t
 test("FaultLedger reports nothing while faults are few", () => {
   const tally = (dropped: number): SlotTally => ({ ...SOUND, dropped, units: 5000, spans: [] });
   const ledger = new FaultLedger();
-  ledger.record(0, tally(12));
+  ledger.record(0, tally(10));
   assertEquals(ledger.warning, null);
-  ledger.record(1, tally(12));
+  ledger.record(1, tally(14));
   assertEquals(ledger.counts.dropped, 24);
   assertEquals(ledger.warning?.endsWith("of 10000 pictures and frames of sound 24 were left out"), true);
+  // Few are much of a short clip.
+  const short = new FaultLedger();
+  short.record(0, { ...tally(5), units: 300 });
+  assertEquals(short.warning?.endsWith("of 300 pictures and frames of sound 5 were left out"), true);
   // One stretch that lost much is told however long the film is.
   const long = new FaultLedger();
   for (let slot = 0; slot < 100; slot++) long.record(slot, tally(slot === 50 ? 13 : 0));
