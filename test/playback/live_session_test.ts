@@ -195,14 +195,20 @@ test("LiveSession.playlist() of fragmented MP4 names an init segment, and its se
   assertEquals(new TextDecoder().decode(init.subarray(4, 8)), "ftyp");
   assertEquals([liveInitBody(session, numbers[1]!), segmentBody(session, 0, true)], [null, null]);
   const times: number[] = [];
+  const sounds: number[] = [];
   for (const n of numbers) {
     const bytes = await bytesOf(segmentBody(session, n, true)!.open());
     const at = new TextDecoder("latin1").decode(bytes).indexOf("tfdt");
     times.push(Number(new DataView(bytes.buffer).getBigUint64(at + 8)));
+    const beside = new TextDecoder("latin1").decode(bytes).indexOf("tfdt", at + 4);
+    sounds.push(Number(new DataView(bytes.buffer).getBigUint64(beside + 8)));
   }
+  assert(!numbers.includes(session.stream.segments.at(-1)!.n));
   const { segments } = session.stream;
   for (const [i, time] of times.entries()) {
     if (i > 0) assertEquals(time - times[i - 1]!, Math.round(segments[i - 1]!.durationMs * 90));
+    // Its sound begins with its pictures: where the broadcast began, and where its clip begins again, it has none for a while.
+    assert(sounds[i]! >= time && sounds[i]! - time < 18_000, `${sounds[i]} ${time}`);
   }
   session.stop("test");
 });

@@ -11,6 +11,8 @@ const MAX_WISHES = 8;
 export interface LiveSegments {
   /** The tracks in a segment, the wanted sound before others. */
   tracksOf(segment: LiveSegment, audioWish: string | null): readonly Track[];
+  /** The segment after `segment`, if it is here and continues it; else null. */
+  after(segment: LiveSegment): LiveSegment | null;
   /** The bytes of a segment with these tracks. */
   readSegment(segment: LiveSegment, audioWish: string | null, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
@@ -119,11 +121,13 @@ export class LiveFragments {
     const known = this.#byWish.get(audioWish)?.get(segment.n);
     const { form } = known ?? (await this.#inTurn([segment], audioWish, signal))[0]!;
     const { n: number, start90k, durationMs } = segment;
+    const next = this.#stream.after(segment);
+    const following = next === null ? null : this.#stream.readSegment(next, audioWish, signal);
     yield* liveFragments(
       this.#stream.readSegment(segment, audioWish, signal),
       this.#stream.tracksOf(segment, audioWish),
       form,
-      { number, start90k, durationMs },
+      { number, start90k, durationMs, following },
       signal,
     );
   }

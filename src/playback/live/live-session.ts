@@ -165,23 +165,27 @@ export class LiveSession extends Session {
   ): Promise<string | null> {
     if (this.identity.output !== "hls") return null;
     const { stream } = this;
+    // The newest segment of fragmented MP4 waits for its last sound, which stands in the next one.
+    const isOpen = () => initUrl !== undefined && !stream.ended;
+    const listed = () => isOpen() ? stream.segments.slice(0, -1) : stream.segments;
     const late = new AbortController();
     const waiting = AbortSignal.any([signal, this.signal, late.signal]);
     const timer = this.clock.setTimeout(() => late.abort(this.silence(this.#why())), this.readTimeoutMs);
     try {
-      const heldMs = () => stream.segments.reduce((sum, { durationMs }) => sum + durationMs, 0);
+      const heldMs = () => listed().reduce((sum, { durationMs }) => sum + durationMs, 0);
       while (heldMs() < FIRST_PLAYLIST_MS && !stream.ended) {
         await stream.grown(waiting);
       }
     } finally {
       timer.cancel();
     }
-    const { segments, cuts } = stream;
+    const { cuts } = stream;
+    const segments = listed();
     const forms = initUrl === undefined || segments.length === 0
       ? []
       : await stream.fragments.formsOf(segments, this.preferredAudioLanguage, AbortSignal.any([signal, this.signal]));
     const wantedMs = this.#wantedMs;
-    const before = cuts.segments.slice(0, cuts.segments.length - segments.length);
+    const before = cuts.segments.filter(({ n }) => n < (segments[0]?.n ?? Infinity));
     const fromMs = segments[0]?.startMs;
     return renderLivePlaylist({
       targetDurationS: cuts.announceTargetS(),

@@ -190,6 +190,12 @@ export class LiveStream {
     return tracks.includes(program.main) ? tracks : [program.main, ...tracks];
   }
 
+  /** The segment after `segment`, if it is here and continues it; else null. */
+  after({ n }: LiveSegment): LiveSegment | null {
+    const next = this.cuts.segments.find((one) => one.n === n + 1);
+    return next === undefined || next.discontinuity ? null : next;
+  }
+
   /** The bytes of a segment, beginning with PAT and PMT. Its packets must still be in the window when they are read. */
   readSegment(segment: LiveSegment, audioWish: string | null, signal: AbortSignal): AsyncIterable<Uint8Array> {
     const { program, firstPacket, endPacket, limitPacket, leastPts90k } = segment;

@@ -54,7 +54,7 @@ for (
     const { width, height } = form.streams[0]!.track;
     assertEquals([width, height], size);
     const bytes = fixture(name);
-    const options = { number: 1, start90k: 0, durationMs: 6000 };
+    const options = { number: 1, start90k: 126_000, durationMs: 6000, following: null };
     const make = (chunkBytes: number) =>
       collect(liveFragments(chunks(bytes, chunkBytes), tracks, form, options, NEVER));
     const made = await make(70_000);

@@ -4,6 +4,7 @@ import { isTurnDue, turnWhenDue } from "../../../bytes/turn.ts";
 import { MillraceError } from "../../../errors.ts";
 import { PacketSink } from "../../mux/ts/chunks.ts";
 import { CaptionFinder } from "../../subtitles/captions.ts";
+import type { RunSample } from "../../timeline.ts";
 import type { FragmentedForm, Track } from "../../types.ts";
 import { cmafFormat } from "../formats.ts";
 import { FragmentSlot, timedFragments } from "../fragment-slot.ts";
@@ -118,14 +119,19 @@ export interface LiveFragmentOptions {
   /** Its beginning on a clock that does not wrap, 90 kHz. */
   readonly start90k: number;
   readonly durationMs: number;
+  /** MPEG TS of the segment after it, which begins with sound of this one's time; null: there is none, or it does not continue. */
+  readonly following: AsyncIterable<Uint8Array> | null;
 }
 
-/** The segment of MPEG TS with these `tracks` in `form`, which is that of an earlier segment or its own. */
+/**
+ * The segment of MPEG TS with these `tracks` in `form`, which is that of an earlier segment or its own. Beside pictures it has the
+ * sound of their time: in MPEG TS that comes later, and players would run dry at the end of each segment.
+ */
 export async function* liveFragments(
   segment: AsyncIterable<Uint8Array>,
   tracks: readonly Track[],
   { streams }: LiveForm,
-  { number, start90k, durationMs }: LiveFragmentOptions,
+  { number, start90k, durationMs, following }: LiveFragmentOptions,
   signal: AbortSignal,
   buffers?: ChunkBuffers,
 ): AsyncGenerator<Uint8Array> {
@@ -148,23 +154,43 @@ export async function* liveFragments(
     },
     sink,
   );
-  const push = (all: readonly Pes[], atEnd: boolean) => {
+  const end90k = start90k + Math.round(durationMs * 90);
+  const main = streams[0]!.track;
+  let isWhole = main.kind !== "video";
+  const add = (unit: RunSample) => {
+    if (main.kind === "video" && unit.track !== main.id) {
+      isWhole ||= unit.dts90k >= end90k;
+      if (unit.dts90k < start90k || unit.dts90k >= end90k) return;
+    }
+    slot.push(unit);
+  };
+  const push = (all: readonly Pes[]) => {
     // Units in the order in which they come, however the segment is chunked.
     for (const pes of all) {
       const maker = makers.get(pes.pid)!;
       maker.push(pes);
-      for (const unit of maker.take(false)) slot.push(unit);
+      for (const unit of maker.take(false)) add(unit);
     }
-    if (atEnd) { for (const maker of makers.values()) for (const unit of maker.take(true)) slot.push(unit); }
     slot.keep();
   };
   try {
     for await (const chunk of segment) {
-      push(reader.push(chunk), false);
+      push(reader.push(chunk));
       yield* sink.take();
       if (isTurnDue()) await turnWhenDue(signal);
     }
-    push(reader.finish(), true);
+    push(reader.finish());
+    for (const maker of makers.values()) for (const unit of maker.take(true)) add(unit);
+    const sounds = [...makers.keys()].filter((id) => id !== main.id);
+    if (following !== null && !isWhole && sounds.length > 0) {
+      const more = new PesReader(sounds, end90k);
+      for await (const chunk of following) {
+        push(more.push(chunk));
+        if (isWhole) break;
+        if (isTurnDue()) await turnWhenDue(signal);
+      }
+      if (!isWhole) push(more.finish());
+    }
     slot.finish();
     yield* sink.take();
   } finally {
