@@ -26,7 +26,10 @@ export class InterfaceWatch {
   readonly name: string;
   readonly #listeners = new Set<() => void>();
   #timer: Timer | null = null;
+  /** Those that count. */
   #last: BoundAddresses;
+  /** Those of the look before. */
+  #seen: BoundAddresses;
   #isClosed = false;
   /** A listener wants to be called once more. */
   #isWanted = false;
@@ -34,13 +37,22 @@ export class InterfaceWatch {
   constructor(parts: InterfaceParts, name: string) {
     this.#parts = parts;
     this.name = name;
-    this.#last = this.addresses();
+    this.#last = this.#seen = this.#present();
     if (!this.isHere) this.#parts.log.log("warn", this.trouble!);
     this.#sleep();
   }
 
-  /** The addresses that it has at this moment; link-local ones reach nobody outside. */
+  /**
+   * The addresses that it has at this moment. One that came back counts from the second look on: programs for VPNs give the
+   * address first and the route to it afterwards.
+   */
   addresses(): BoundAddresses {
+    const { ipv4, ipv6 } = this.#present();
+    return { ipv4: ipv4 === this.#last.ipv4 ? ipv4 : null, ipv6: ipv6 === this.#last.ipv6 ? ipv6 : null };
+  }
+
+  /** Link-local addresses reach nobody outside. */
+  #present(): BoundAddresses {
     const literal = canonicalHost(this.name);
     const own = this.#parts.network.interfaces().filter(({ name, host }) =>
       literal === null ? name === this.name && !/^(?:fe[89ab]|169\.254\.)/i.test(host) : canonicalHost(host) === literal
@@ -97,7 +109,10 @@ export class InterfaceWatch {
   }
 
   #look(): void {
-    const now = this.addresses();
+    const present = this.#present();
+    const settled = (now: string | null, before: string | null) => now === before ? now : null;
+    const now = { ipv4: settled(present.ipv4, this.#seen.ipv4), ipv6: settled(present.ipv6, this.#seen.ipv6) };
+    this.#seen = present;
     const { ipv4, ipv6 } = this.#last;
     const hasChanged = now.ipv4 !== ipv4 || now.ipv6 !== ipv6;
     this.#last = now;

@@ -30,7 +30,7 @@ async function machine() {
   const watch = new InterfaceWatch({ network: { interfaces: () => interfaces }, clock, log }, "vpn0");
   const change = (now: typeof CARD) => {
     interfaces = now;
-    clock.advance(501);
+    clock.advance(1001);
   };
   return { ports, watch, logged, change };
 }

@@ -34,11 +34,11 @@ const run = (command: string, args: readonly string[]) => {
 const holder = run("unshare", ["-n", "sleep", "600"]);
 await until("the second network", () => sh(`readlink /proc/${holder.pid}/ns/net`) !== sh("readlink /proc/self/ns/net"));
 const there = `nsenter -t ${holder.pid} -n`;
+// Address and route in one go: until the route is there, the other card has the only one.
 const connectVpn = () =>
   sh(`ip link add vpn0 type veth peer name vpn1 netns ${holder.pid}
-    ip address add 10.8.2.1/24 dev vpn0; ip link set vpn0 up
-    ${there} ip address add 10.8.2.2/24 dev vpn1; ${there} ip link set vpn1 up
-    ip route add default via 10.8.2.2 dev vpn0 metric 10`);
+    ${there} ip address add 10.8.2.2/24 dev vpn1; ${there} ip link set vpn1 up; ip link set vpn0 up
+    printf 'address add 10.8.2.1/24 dev vpn0\\nroute add default via 10.8.2.2 dev vpn0 metric 10\\n' | ip -batch -`);
 sh(`sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
   ip link set lo up; ip link add lan0 type veth peer name lan1 netns ${holder.pid}
   ip address add 10.8.1.1/24 dev lan0; ip link set lan0 up
