@@ -138,6 +138,7 @@ function largeFiles(sizeBytes: number): FilePort & { readonly names: Set<string>
     open: missing,
     readFile: missing,
     rename: missing,
+    removeEmptyDirectory: missing,
     writeFile: (path) => Promise.resolve(void (names.add(path), times.set(path, now++))),
     info: (path) =>
       names.has(path)
