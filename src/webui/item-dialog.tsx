@@ -105,9 +105,13 @@ export function ItemDialog({ row, checks, groups, check, close }: ItemDialogProp
         />
         <span>{text("locked")}</span>
       </label>
+      {first!.is_live === 0 ? null : (
+        <p>
+          <RecordButton id={first!.id} programmeS={null} title={title} />
+        </p>
+      )}
       <p role="alert">{trouble}</p>
       <div class="actions">
-        {first!.is_live === 0 ? null : <RecordButton id={first!.id} programmeS={null} title={title} />}
         <button type="button" onClick={() => check(row.items.map(({ id }) => id))}>{text("checkNow")}</button>
         <button type="button" disabled={isLocked} onClick={() => void trash()}>{text("trash")}</button>
         <button type="button" class="big" onClick={() => dialog.current!.close()}>{text("close")}</button>
