@@ -5,8 +5,8 @@ import { toHex } from "../../../src/bytes/hex.ts";
 import { MillraceError } from "../../../src/errors.ts";
 import { statOf } from "../../../src/playback/stat.ts";
 import type { LiveSession } from "../../../src/playback/live/live-session.ts";
-import { settle } from "../../support/fake-clock.ts";
 import { clip } from "../../support/fixtures.ts";
+import { until } from "../../support/until.ts";
 import { setUpChannels } from "./upstream.ts";
 
 const A = "http://a.example/live";
@@ -94,11 +94,11 @@ test("Sessions.start() passes over addresses that are missing, or send something
 
 test("Sessions.start() opens at most 32 channels of which nothing has come yet", async () => {
   const urls = Array.from({ length: 33 }, (_, i) => `http://a.example/${i}`);
-  const { sessions, request } = setUpChannels(Object.fromEntries(urls.map((url) => [url, "hangs"])));
+  const { asked, sessions, request } = setUpChannels(Object.fromEntries(urls.map((url) => [url, "hangs"])));
   const leaving = new AbortController();
   const start = (url: string) => sessions.start(request([url], { pid: url, signal: leaving.signal }));
   const starts = urls.slice(0, 32).map((url) => start(url).catch(() => {}));
-  await settle();
+  await until("32 are being opened", () => asked.length === 32);
   await assertRejects(() => start(urls[32]!), MillraceError, "many channels are being opened");
   leaving.abort();
   await Promise.all(starts);
