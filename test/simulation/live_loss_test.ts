@@ -34,13 +34,3 @@ test("LiveNode takes its line for no slower because connections lose packets, an
   assertEquals(result.joined, 12);
   assertWithin(result, { lagP95S: 3, continuity: 0.98, viewerShare: 0.6 });
 });
-
-test("LiveNode begins to play to all of twelve viewers, though mixed lines lose 2 % of their packets", () => {
-  const uplinks = [3, 0.8, 1.2, 6, 2.5, 0.7].map((mbit) => mbit * MBIT);
-  const sourceLine = { bytesPerS: 5 * MBIT, limitBytesPerS: 4 * MBIT };
-  const lines = { ...LINES, uplinks, sourceLine, viewers: 12, arriveFromS: 6, arriveS: 14.4, durationS: 59 };
-  const { joined, never, continuity } = simulateLive({ ...lines, packetLoss: { share: 0.02 } });
-  assertEquals([joined, never], [12, 0]);
-  // It was 18 % while the window of a line without loss set the rate.
-  assert(continuity > 0.45, `${continuity}`);
-});

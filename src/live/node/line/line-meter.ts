@@ -15,31 +15,31 @@ interface Rules {
   readonly targetMs: number;
   /** A shorter waiting time is no sign of a queue: schedulers and radio links delay as much. */
   readonly leastWaitMs: number;
-  /** The lowest hand-over pace, however long the queue, in shares of the line's rate. */
-  readonly drainGain: number;
   /** Bytes that a known line may have in the network, as time at its rate beyond round trips: PONGs may come late. */
   readonly windowMs: number;
 }
 
-const RULES: Rules = { targetMs: 50, leastWaitMs: 25, drainGain: 0.7, windowMs: 300 };
+const RULES: Rules = { targetMs: 50, leastWaitMs: 25, windowMs: 300 };
 /**
  * Where packets are lost. A block takes some round trips more than the way is long, whatever our line carries, and what waits to be
  * sent again counts as under way: with the window of other lines it was that window that set the rate, and so the rate that was
- * believed. The pace is hardly below what subscriptions fill (`POLICY.loadLimit`): with 0.7 a line that was taken for full kept
- * blocks waiting, and so stayed full.
+ * believed.
  */
-const LOSSY_RULES: Rules = { targetMs: 150, leastWaitMs: 100, drainGain: 0.9, windowMs: 1000 };
+const LOSSY_RULES: Rules = { targetMs: 150, leastWaitMs: 100, windowMs: 1000 };
 /** What waited longer than our line explains by this waited for its connection, ms. */
 const LATE_MS = 100;
 /** Weight of one arrival in the share of those that came late alone. */
 const LATE_SHARE = 0.02;
-/** With a larger share packets are lost: of lines that lose 1 % it is a fifth to a half, on others single blocks. */
-const LOSSY_SHARE = 0.03;
+/**
+ * With a larger share packets are lost: of lines that lose 1 % it is a fifth to a half. With 0.1 lines of members whose neighbours
+ * vanish, or that lose little, counted too, and what came for newcomers waited behind a second's worth.
+ */
+const LOSSY_SHARE = 0.15;
 
 /** The shortest waiting time within this period counts: PONGs come late for other reasons, too, ms. */
 const WAIT_MS = 250;
 /**
- * And where packets are lost that of so many arrivals, as far back as `WITNESS_MS`. A connection that loses packets delivers late
+ * And that of so many arrivals, as far back as `WITNESS_MS`. A connection that loses packets delivers late
  * whatever our line does, while a block that waits for the line is followed by others that do.
  */
 const WITNESSES = 6;
@@ -67,6 +67,11 @@ const PROBED = 8;
 const PROBE_SAMPLES = 3;
 /** Hand-over pace on a known line, in shares of its rate, while nothing waits there: it may have become faster. */
 const PROBE_GAIN = 1.25;
+/**
+ * The lowest such share, however long the queue there. It is hardly below what subscriptions fill (`POLICY.loadLimit`): with 0.7
+ * a line that was taken for full kept blocks waiting, and so stayed full.
+ */
+const DRAIN_GAIN = 0.9;
 /** Waiting time beyond the target at which that share would reach zero, ms. */
 const DRAIN_MS = 400;
 /** Arrived bytes are counted in this many parts of a second. */
@@ -184,8 +189,8 @@ export class LineMeter {
   paceBytesPerS(nowMs: number): number {
     if (!this.isKnown) return Infinity;
     const waitMs = this.#queueMs(nowMs);
-    const { targetMs, leastWaitMs, drainGain } = this.#rules;
-    const leastGain = this.#isLossy && this.#isFullLong(nowMs) ? 1 : drainGain;
+    const { targetMs, leastWaitMs } = this.#rules;
+    const leastGain = this.#isFullLong(nowMs) ? 1 : DRAIN_GAIN;
     const drain = Math.max(leastGain, 1 - (waitMs - targetMs) / DRAIN_MS);
     return this.#rate * (waitMs < leastWaitMs ? PROBE_GAIN : drain);
   }
@@ -302,9 +307,6 @@ export class LineMeter {
   #queueMs(nowMs: number): number {
     const last = this.#waits.at(-1);
     if (last === undefined || nowMs - last.atMs > WAIT_MS) return 0;
-    if (!this.#isLossy) {
-      return Math.min(...this.#waits.filter(({ atMs }) => nowMs - atMs <= WAIT_MS).map(({ ms }) => ms));
-    }
     return Math.min(...this.#waits.filter(({ atMs }) => nowMs - atMs <= WITNESS_MS).map(({ lineMs }) => lineMs));
   }
 
@@ -321,16 +323,15 @@ export class LineMeter {
     this.#fullAtMs = nowMs;
     if (this.#fullMs < (this.#isLossy ? LONG_SAMPLE_MS : SAMPLE_MS)) return;
     const isLine = this.#queueMs(nowMs) >= this.#rules.leastWaitMs &&
-      (!this.#isLossy || this.#waits.some(({ link }) => link !== this.#waits[0]!.link));
+      this.#waits.some(({ link }) => link !== this.#waits[0]!.link);
     // Without a queue the sample is only a lower bound, and PONGs that came late together would make even that wrong.
     if (!isLine && this.#fullMs < LONG_SAMPLE_MS) return;
     const least = this.#fullBytes / this.#fullMs * 1000;
-    const most = least + (this.#isLossy ? this.#asideBytes / this.#fullMs * 1000 : 0);
+    const most = least + this.#asideBytes / this.#fullMs * 1000;
     this.#fullMs = this.#fullBytes = this.#asideBytes = 0;
     // Where packets are lost, a rate that a user stated is not lowered: what arrives shows what the connections carry.
     // A queue that empties between two pieces is no sign of a line that carries too little, and what was stuck has arrived, too.
-    const isLong = !this.#isLossy ||
-      (!this.#isTold && (this.#isFullLong(nowMs) || this.#samples < MANY_SAMPLES));
+    const isLong = (!this.#isLossy || !this.#isTold) && (this.#isFullLong(nowMs) || this.#samples < MANY_SAMPLES);
     const mayLower = isLine && isLong && most < this.bytesPerS;
     if (!mayLower && least < this.bytesPerS) return;
     this.#learn(mayLower ? most : least, isLine);
