@@ -44,7 +44,7 @@ export interface ChannelParts {
     readonly account: ChannelAccount | null;
   }[];
   readonly accounts: Pick<AccountConnections, "take">;
-  /** What its connection is for now: one of `RANKS`. */
+  /** The use that its connection has at present: one of `RANKS`. It changes as viewers and recordings come and go. */
   readonly rank: () => number;
   /** The same for channels of the same addresses, in whatever order. */
   readonly set: string;
