@@ -3,6 +3,7 @@
  * `libsql.node` beside it, and then updates it while it plays with all of them. Default: node.
  */
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import path from "node:path";
 import process from "node:process";
 import { ROOT } from "./support/files.ts";
@@ -36,13 +37,17 @@ if (commands.some((command) => command.startsWith("deno "))) {
   // What platform/README.md says that it needs at least. The demo also starts its second process.
   const least = ["--allow-net", "--allow-env", "--allow-sys", "--allow-read", "--allow-write"];
   const start = ["deno", "run", "--no-prompt", ...least] as const;
+  // Below /dev, where a temporary directory in memory may be, Deno lets only `--allow-all` write.
+  const env = { TMPDIR: mkdtempSync(path.join(path.dirname(BUNDLE), "temporary-")) };
   try {
-    await serves({ command: [...start, BUNDLE], cwd: "/" });
-    await playsDemo({ command: [...start, "--allow-run", BUNDLE], cwd: "/" });
+    await serves({ command: [...start, BUNDLE], cwd: "/", env });
+    await playsDemo({ command: [...start, "--allow-run", BUNDLE], cwd: "/", env });
     console.log(`${start.join(" ")}: good`);
   } catch (error) {
     console.log(`${start.join(" ")}: ${(error as Error).message}`);
     ok = false;
+  } finally {
+    rmSync(env.TMPDIR, { recursive: true, force: true });
   }
 }
 try {

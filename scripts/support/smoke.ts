@@ -39,7 +39,7 @@ export async function playsDemo(form: Form): Promise<void> {
 /** Serves, shows its page, keeps an item of the library and finds it, and ends by SIGTERM with 0; throws otherwise. */
 export async function serves(form: Form): Promise<void> {
   const [name, ...before] = form.command;
-  const directory = mkdtempSync(path.join(os.tmpdir(), "millrace-smoke-"));
+  const directory = mkdtempSync(path.join(form.env?.["TMPDIR"] ?? os.tmpdir(), "millrace-smoke-"));
   // Some forms run as a user of their own.
   chmodSync(directory, 0o777);
   const program = start(name, [
