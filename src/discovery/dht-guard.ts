@@ -1,11 +1,14 @@
 /** Limits what strangers may make our DHT node do: replies, places in its table, addresses that it contacts. */
 import { Allowance, Allowances } from "../bytes/allowance.ts";
 import { type BencodeDictionary, decodeBencode, encodeBencode, isDictionary } from "../bytes/bencode.ts";
+import { concatBytes } from "../bytes/hex.ts";
+import { machineKey } from "../bytes/machine-key.ts";
 import type { SocketAddress } from "../ports.ts";
-import { COMPACT4_BYTES, networkOf } from "./addresses.ts";
+import { networkOf } from "./addresses.ts";
+import { decodePeers, type Family, NODE_ID_BYTES, nodeEntries, WIRE } from "./dht-contacts.ts";
 import type { Nearness } from "./nearness.ts";
 
-/** Queries per address that get a reply, per second and at once. A lookup asks us once or twice. */
+/** Queries per machine that get a reply, per second and at once. A lookup asks us once or twice. */
 const HOST_QUERIES_PER_S = 10;
 const HOST_QUERIES_AT_ONCE = 50;
 
@@ -13,18 +16,14 @@ const HOST_QUERIES_AT_ONCE = 50;
 const QUERIES_PER_S = 200;
 const QUERIES_AT_ONCE = 200;
 
-/** Addresses whose rate is remembered. */
+/** Machines whose rate is remembered. */
 const MAX_HOSTS = 2_048;
 
 /** Addresses for which we remember whether they are this machine's. */
 const MAX_REMEMBERED = 256;
 
-/** Nodes of one network (/24) in the table: an owner of one network must not fill it (libtorrent: one per bucket). */
+/** Nodes of one network (/24, with IPv6 /48) in the table: an owner of one network must not fill it (libtorrent: one per bucket). */
 const MAX_NODES_PER_NETWORK = 4;
-
-/** In `nodes` (BEP 5): bytes of a node's id, which precedes its address, and of a whole node. */
-const ID_BYTES = 20;
-const NODE_BYTES = ID_BYTES + COMPACT4_BYTES;
 
 /** Nearest first: a node may name no address that is nearer than itself. */
 const ORDER: readonly Nearness[] = ["own", "private", "neighbour", "public"];
@@ -56,7 +55,7 @@ export class QueryRates {
 
   /** True when this host's query gets a reply. Programs on this machine count only towards the total. */
   allows(host: string): boolean {
-    return (this.#hosts.take(host) || this.#isOwn(host)) && this.#all.take(1, this.#nowMs);
+    return (this.#hosts.take(machineKey(host)) || this.#isOwn(host)) && this.#all.take(1, this.#nowMs);
   }
 
   /** Cached, because a flood asks about the same few hosts again and again. */
@@ -70,10 +69,10 @@ export class QueryRates {
   }
 }
 
-/** Decides which nodes get a place in the table: one per address, a few per network. */
+/** Decides which nodes get a place in the table: one per machine, a few per network. */
 export class TablePlaces {
   readonly #nearness: NearnessOf;
-  /** Each node's address by its id in hex, and the number of nodes per address and network. */
+  /** Each node's address by its id in hex, and the number of nodes per machine and network. */
   readonly #hosts = new Map<string, string>();
   readonly #counts = new Map<string, number>();
 
@@ -109,37 +108,31 @@ export class TablePlaces {
   /** Keys by which a node is counted, each with its limit. Nodes on this machine are the user's own: they have no limit. */
   #keys(host: string): [key: string, most: number][] {
     if (this.#nearness(host) === "own") return [];
-    const network = networkOf(host);
-    return network === host ? [[host, 1]] : [[host, 1], [`net ${network}`, MAX_NODES_PER_NETWORK]];
+    const [machine, network] = [machineKey(host), networkOf(host)];
+    return network === host ? [[machine, 1]] : [[machine, 1], [`net ${network}`, MAX_NODES_PER_NETWORK]];
   }
 }
 
-/** Removes from a datagram all nodes and peers that are nearer than its sender; returns the same bytes if there are none. */
+/** Removes from a datagram all nodes and peers that are nearer than its sender, and malformed addresses; returns the same bytes if there are none. */
 export function withoutNearer(data: Uint8Array, from: SocketAddress, nearness: NearnessOf): Uint8Array {
   const message = decodeBencode(data, DICTIONARY);
   const answer = isDictionary(message) ? message["r"] : null;
   if (!isDictionary(message) || !isDictionary(answer)) return data;
   const least = ORDER.indexOf(nearness(from.host) ?? "public");
-  const isFine = (address: Uint8Array) => ORDER.indexOf(nearness(address.subarray(0, 4).join(".")) ?? "own") >= least;
-  const nodes = answer["nodes"] instanceof Uint8Array ? entries(answer["nodes"], NODE_BYTES) : [];
-  const fineNodes = nodes.filter((node) => isFine(node.subarray(ID_BYTES)));
-  const values = Array.isArray(answer["values"]) ? answer["values"] as unknown[] : [];
-  const fineValues = values.filter((value) => !(value instanceof Uint8Array) || isFine(value));
-  if (fineNodes.length === nodes.length && fineValues.length === values.length) return data;
+  const isFine = (address: unknown, family: Family) =>
+    decodePeers([address], family).some(({ host }) => ORDER.indexOf(nearness(host) ?? "own") >= least);
   const clean: Record<string, unknown> = { ...answer };
-  if (fineNodes.length < nodes.length) clean["nodes"] = joined(fineNodes);
-  if (fineValues.length < values.length) clean["values"] = fineValues;
+  for (const family of [4, 6] as const) {
+    const { field } = WIRE[family];
+    const nodes = answer[field];
+    if (!(nodes instanceof Uint8Array)) continue;
+    const entries = nodeEntries(nodes, family);
+    const fine = entries.filter((entry) => isFine(entry.subarray(NODE_ID_BYTES), family));
+    if (fine.length < entries.length) clean[field] = concatBytes(fine);
+  }
+  const values = Array.isArray(answer["values"]) ? answer["values"] as unknown[] : [];
+  const fine = values.filter((value) => isFine(value, 4) || isFine(value, 6));
+  if (fine.length < values.length) clean["values"] = fine;
+  if (Object.entries(clean).every(([key, value]) => answer[key] === value)) return data;
   return encodeBencode({ ...message as BencodeDictionary, r: clean } as never);
-}
-
-function entries(bytes: Uint8Array, size: number): Uint8Array[] {
-  const all: Uint8Array[] = [];
-  for (let at = 0; at + size <= bytes.length; at += size) all.push(bytes.subarray(at, at + size));
-  return all;
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.length * NODE_BYTES);
-  parts.forEach((part, i) => whole.set(part, i * NODE_BYTES));
-  return whole;
 }

@@ -1,4 +1,5 @@
 /** What bittorrent-dht is given, and what it gives: it ships no types. */
+import type { SocketAddress } from "../ports.ts";
 
 /** Limits of the library's tables: infohash lookups, items and peers stored for others, and how long peers are kept. */
 export const LIBRARY_LIMITS = { maxTables: 200, maxValues: 500, maxPeers: 5_000, maxAge: 30 * 60_000 } as const;
@@ -21,3 +22,11 @@ export interface LibraryContact {
   readonly host: string;
   readonly port: number;
 }
+
+/** A reply as the library decodes it: its byte strings are Buffers. */
+export interface LibraryReply {
+  readonly r?: unknown;
+}
+
+/** Gets the reply to a query, or why there is none, and its address. */
+export type Asked = (error: { code?: unknown } | null, reply: LibraryReply | null, from: SocketAddress) => void;

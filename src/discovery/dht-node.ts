@@ -1,13 +1,13 @@
 /**
- * Our node of the mainline DHT (BEP 5; BEP 44, of whose mutable items it only reads; IPv4), shared by all swarms. The protocol is
- * bittorrent-dht's; socket, bootstrap, persistence, deadlines and checks are ours. Any node id is accepted
- * (BEP 42 is tolerated, not enforced); a node enters the table once it has replied, one per address.
+ * Our node of the mainline DHT (BEP 5; BEP 44, of whose mutable items it only reads), shared by all swarms: of that of IPv4, of
+ * that of IPv6 (BEP 32), or of both at one port. The protocol is bittorrent-dht's; IPv6, socket, bootstrap, persistence,
+ * deadlines and checks are ours. Any node id is accepted (BEP 42 is tolerated, not enforced); a node enters the table once it
+ * has replied, one per machine.
  */
-import DHT from "bittorrent-dht";
 import { decodeBencode, encodeBencode } from "../bytes/bencode.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { faultFields, guarded } from "../bytes/guarded-clock.ts";
-import { equalBytes, toHex } from "../bytes/hex.ts";
+import { equalBytes } from "../bytes/hex.ts";
 import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type {
   Clock,
@@ -21,17 +21,11 @@ import type {
   VerifierOf,
 } from "../ports.ts";
 import { canonicalHost, parseHostPort } from "./addresses.ts";
-import { TablePlaces } from "./dht-guard.ts";
-import {
-  ANSWERED_NODES,
-  ANSWERED_PEERS,
-  LIBRARY_LIMITS,
-  type LibraryContact,
-  type LibrarySender,
-} from "./dht-library.ts";
+import { type Family, familyOf, NODE_ID_BYTES } from "./dht-contacts.ts";
+import { DhtFamily, type FoundItem, type PeerReport } from "./dht-family.ts";
+import { QueryRates } from "./dht-guard.ts";
 import { type MutableName, mutableQuery } from "./dht-mutable.ts";
 import { NamedContacts } from "./dht-named-contacts.ts";
-import { DhtSocket } from "./dht-socket.ts";
 import { loadTable, saveTable } from "./dht-table-file.ts";
 import { Surroundings } from "./nearness.ts";
 import { PEER_RECEIVE_BUFFER_BYTES, shareSocket } from "./shared-socket.ts";
@@ -51,7 +45,7 @@ const FIRST_NODE_DEADLINE_MS = 10_000;
 /** The table changes slowly; a crash loses at most this much. */
 const SAVE_EVERY_MS = 10 * 60_000;
 
-/** With fewer saved contacts than this, bootstrap nodes are asked too. */
+/** With fewer contacts of a DHT than this, bootstrap nodes are asked too, and nodes that the other DHT names are tried. */
 const ENOUGH_NODES = 8;
 
 /** Shortest time between two bootstraps of an empty table. */
@@ -66,13 +60,15 @@ const TRIAL_MS = 5_000;
 /** A node that replied within this time is a good one (BEP 5). */
 const GOOD_NODE_MS = 15 * 60_000;
 
+const DEFAULT_HOST = "0.0.0.0";
+
 /** Options of the DHT node. */
 export interface DhtNodeOptions {
   /** First contacts, `host:port`; with an empty list none is contacted. */
   readonly bootstrap: readonly string[];
   /** File of the node table; null: the table is not kept. */
   readonly statePath: string | null;
-  /** Address to bind. Default "0.0.0.0". */
+  /** Address to bind: "::" is for both DHTs. Default "0.0.0.0". */
   readonly host?: string;
   /** Shared with other users that ask how near an address is. Default: a new one. */
   readonly surroundings?: Surroundings;
@@ -90,9 +86,6 @@ export interface DhtPorts {
   readonly ed25519: VerifierOf;
 }
 
-/** Receives a peer and the literal address of the node that reported it. */
-type PeerReport = (peer: SocketAddress, node: string) => void;
-
 /** The DHT node. */
 export class DhtNode {
   /** UDP port that it listens on. */
@@ -101,11 +94,10 @@ export class DhtNode {
   readonly peerDatagrams: UdpSocket;
   readonly #ports: DhtPorts;
   readonly #options: DhtNodeOptions;
-  // deno-lint-ignore no-explicit-any -- the library ships no types
-  readonly #dht: any;
+  readonly #families: readonly DhtFamily[];
+  readonly #nodeId: Uint8Array;
   readonly #named: NamedContacts;
   readonly #closing = new AbortController();
-  readonly #lookups = new Map<string, Set<PeerReport>>();
   readonly #firstNodeListeners = new Set<() => void>();
   readonly #trials = new Set<Timer>();
   #saveTimer: Timer | null = null;
@@ -115,35 +107,36 @@ export class DhtNode {
   readonly #failed = (error: unknown) =>
     this.#ports.log.log("error", "a fault of the engine in the DHT", faultFields(error));
 
-  private constructor(ports: DhtPorts, options: DhtNodeOptions, socket: UdpSocket, nodeId: Uint8Array | null) {
+  private constructor(ports: DhtPorts, options: DhtNodeOptions, socket: UdpSocket, nodeId: Uint8Array) {
     this.#ports = ports;
     this.#options = options;
     this.port = socket.address.port;
     const shared = shareSocket(socket);
     this.peerDatagrams = shared.peers;
     this.#named = new NamedContacts(shared.dht, (address) => this.addNode(address));
-    // The library gets no bootstrap list: it would resolve names itself and fall back to public nodes of its own.
+    this.#nodeId = nodeId;
     const nowMs = () => ports.clock.monotonic();
     const surroundings = options.surroundings ?? new Surroundings(ports.network, nowMs);
     const nearness = (host: string) => surroundings.nearness(host);
-    const dhtSocket = new DhtSocket(shared.dht, { nowMs, nearness });
-    const base = { ...LIBRARY_LIMITS, bootstrap: false, socket: dhtSocket };
-    this.#dht = new DHT(nodeId === null ? base : { ...base, nodeId });
-    this.#restrain(dhtSocket, new TablePlaces(nearness));
-    this.#dht.on("error", (error: unknown) => ports.log.log("warn", "DHT node failed", { error: String(error) }));
-    this.#dht.on("warning", () => {}); // damaged or late datagrams: everyday on the open network
-    this.#dht.on("peer", (peer: SocketAddress, infohash: Uint8Array, node: LibrarySender | null) => {
-      // Peers announced to us proved their address with a token that was sent there.
-      const from = node?.address ?? node?.host ?? peer.host;
-      for (const report of this.#lookups.get(toHex(infohash)) ?? []) report({ host: peer.host, port: peer.port }, from);
-    });
-    this.#dht.on("node", () => this.#onNode());
-    this.#dht.listen();
+    const families = familiesAt(options.host ?? DEFAULT_HOST);
+    const context = {
+      ...{ socket: shared.dht, nodeId, nowMs, nearness, both: families.length > 1 },
+      rates: new QueryRates(nowMs, nearness),
+      nearest: (family: Family, target: Uint8Array) => this.#of(family)?.nearest(target) ?? [],
+      named: (address: SocketAddress) => {
+        if ((this.#of(familyOf(address.host))?.nodeCount ?? Infinity) < ENOUGH_NODES) this.addNode(address);
+      },
+      tryNode: (address: SocketAddress) => this.addNode(address),
+      failed: (error: unknown) => ports.log.log("warn", "DHT node failed", { error: String(error) }),
+    };
+    this.#families = families.map((family) =>
+      new DhtFamily(family, { ...context, onNode: () => this.#onNode(this.#of(family)!) })
+    );
   }
 
   /** Binds, restores the table and starts to bootstrap. Rejects when no UDP socket is available. */
   static async open(ports: DhtPorts, options: DhtNodeOptions): Promise<DhtNode> {
-    const host = options.host ?? "0.0.0.0";
+    const host = options.host ?? DEFAULT_HOST;
     const wanted = { host, receiveBufferBytes: PEER_RECEIVE_BUFFER_BYTES };
     const socket = await ports.udp.bind({ ...wanted, port: options.port ?? 0 }).catch((error) => {
       if (!hasCode(error, "conflict")) throw error;
@@ -153,25 +146,26 @@ export class DhtNode {
       ports.log.log("warn", "cannot read the DHT node table", { error });
       return null;
     });
-    const node = new DhtNode(ports, options, socket, table?.id ?? null);
-    for (const contact of table?.nodes ?? []) node.#dht.addNode({ ...contact });
-    if ((table?.nodes.length ?? 0) < ENOUGH_NODES) void node.bootstrap();
+    const id = table?.id ?? crypto.getRandomValues(new Uint8Array(NODE_ID_BYTES));
+    const node = new DhtNode(ports, options, socket, id);
+    for (const contact of table?.nodes ?? []) node.#of(familyOf(contact.host))?.add(contact);
+    if (node.#families.some(({ nodeCount }) => nodeCount < ENOUGH_NODES)) void node.bootstrap();
     node.#scheduleSave();
     return node;
   }
 
-  /** Nodes in the table. */
+  /** Nodes in the tables. */
   get nodeCount(): number {
-    return this.#dht.nodes.count();
+    return this.#families.reduce((sum, { nodeCount }) => sum + nodeCount, 0);
   }
 
   /** True when a node replied within the last quarter of an hour; restored nodes count once they reply. */
   get hasAnswers(): boolean {
     const since = this.#ports.clock.now() - GOOD_NODE_MS;
-    return this.#dht.nodes.toArray().some((node: { seen?: number }) => (node.seen ?? 0) > since);
+    return this.#families.some(({ nodes }) => nodes.some(({ seen }) => (seen ?? 0) > since));
   }
 
-  /** Calls `listener` when an empty table gets its first node; returns a function that stops that. */
+  /** Calls `listener` when the empty table of a DHT gets its first node; returns a function that stops that. */
   onFirstNode(listener: () => void): () => void {
     this.#firstNodeListeners.add(listener);
     return () => this.#firstNodeListeners.delete(listener);
@@ -180,11 +174,12 @@ export class DhtNode {
   /** Tries a node that somebody named; it enters the table when it replies. */
   addNode(address: SocketAddress): void {
     const host = canonicalHost(address.host);
-    if (this.#closing.signal.aborted || host === null || host.includes(":")) return;
+    const family = host === null ? undefined : this.#of(familyOf(host));
+    if (this.#closing.signal.aborted || host === null || family === undefined) return;
     if (address.port < 1 || address.port > 65535 || this.#trials.size >= MAX_TRIALS) return;
     const timer = this.#ports.clock.setTimeout(() => this.#trials.delete(timer), TRIAL_MS);
     this.#trials.add(timer);
-    this.#dht.addNode({ host, port: address.port });
+    family.add({ host, port: address.port });
   }
 
   /**
@@ -192,50 +187,43 @@ export class DhtNode {
    * returns how many nodes replied. Rejects with `timeout` after 30 s, or as `signal` says.
    */
   async lookup(infohash: Uint8Array, port: number, report: PeerReport, signal: AbortSignal) {
-    const key = toHex(infohash);
-    const reports = this.#lookups.get(key) ?? new Set();
-    this.#lookups.set(key, reports.add(report));
-    let stop = () => {};
+    let isOver = false;
     try {
       return await this.#within(LOOKUP_DEADLINE_MS, signal, async () => {
-        const replies = await new Promise<number>((resolve, reject) => {
-          stop = this.#dht.lookup(
-            infohash,
-            (cause: Error | null, count: number) => cause ? reject(failedLookup(cause)) : resolve(count),
-          );
-        });
-        if (port > 0 && replies > 0) {
-          // Nodes that do not accept the announce have left since the lookup: the next round finds others.
-          await new Promise<void>((resolve) => this.#dht.announce(infohash, port, () => resolve()));
-        }
-        return replies;
+        const counts = await Promise.all(this.#families.map(async (family) => {
+          const replies = await family.lookup(infohash, report, () => isOver);
+          if (port > 0 && replies > 0) await family.announce(infohash, port);
+          return replies;
+        }));
+        return counts.reduce((sum, count) => sum + count, 0);
       });
     } finally {
-      stop();
-      reports.delete(report);
-      if (reports.size === 0 && this.#lookups.get(key) === reports) this.#lookups.delete(key);
+      isOver = true;
     }
   }
 
   /** The bencoded value of an immutable item, its hash checked; null when nobody has it. */
   async getImmutable(target: Uint8Array, signal: AbortSignal): Promise<Uint8Array | null> {
-    const value = await this.#item(target, {}, signal);
+    const value = await this.#item(target, false, {}, signal);
     return value !== null && equalBytes(await sha1(value), target) ? value : null;
   }
 
   /** The bencoded value of a mutable item, the newest that its key has signed; null when nobody has it. */
   async getMutable(name: MutableName, signal: AbortSignal): Promise<Uint8Array | null> {
     const { target, options } = await mutableQuery(name, this.#ports.ed25519);
-    return await this.#item(target, options, signal);
+    return await this.#item(target, true, options, signal);
   }
 
-  async #item(target: Uint8Array, options: object, signal: AbortSignal): Promise<Uint8Array | null> {
+  async #item(
+    target: Uint8Array,
+    isMutable: boolean,
+    options: object,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | null> {
     await this.#firstNode(signal);
-    const item = await this.#within(LOOKUP_DEADLINE_MS, signal, () => {
-      return new Promise<{ v?: unknown } | null>((resolve, reject) => {
-        const done = (error: unknown, value: { v?: unknown } | null) => error ? reject(error) : resolve(value);
-        this.#dht.get(target, options, done);
-      });
+    const item = await this.#within(LOOKUP_DEADLINE_MS, signal, async () => {
+      const lookups = this.#families.map((family) => family.get(target, options));
+      return isMutable ? newest(await Promise.all(lookups)) : await firstFound(lookups);
     });
     if (item?.v === undefined) return null;
     const value = encodeBencode(item.v);
@@ -258,10 +246,10 @@ export class DhtNode {
       );
     }
     await this.#firstNode(signal);
-    await this.#within(LOOKUP_DEADLINE_MS, signal, () => {
-      return new Promise<void>((resolve, reject) => {
-        this.#dht.put({ v: decoded }, (error: unknown) => error ? reject(notStored(error)) : resolve());
-      });
+    await this.#within(LOOKUP_DEADLINE_MS, signal, async () => {
+      const stored = await Promise.allSettled(this.#families.map((family) => family.put(decoded)));
+      const failed = stored.find((result) => result.status === "rejected");
+      if (failed !== undefined && stored.every(({ status }) => status === "rejected")) throw failed.reason;
     });
     return sha1(value);
   }
@@ -277,12 +265,14 @@ export class DhtNode {
       const limit = deadline(clock, RESOLVE_DEADLINE_MS, this.#closing.signal);
       try {
         const literal = canonicalHost(contact.host);
-        if (literal === null && network.namesAreRemote === true) return this.#named.ping(contact, this.#dht.nodeId);
+        if (literal === null && network.namesAreRemote === true) return this.#named.ping(contact, this.#nodeId);
         const hosts = literal === null
           ? await withSignal(network.resolve(contact.host, { signal: limit.signal }), limit.signal)
           : [literal];
-        const host = hosts.find((candidate) => !candidate.includes(":"));
-        if (host !== undefined && !this.#closing.signal.aborted) this.#dht.addNode({ host, port: contact.port });
+        for (const family of this.#closing.signal.aborted ? [] : this.#families) {
+          const host = hosts.find((candidate) => familyOf(candidate) === family.family);
+          if (host !== undefined) family.add({ host, port: contact.port });
+        }
       } finally {
         limit.cancel();
       }
@@ -297,36 +287,20 @@ export class DhtNode {
     for (const timer of this.#trials) timer.cancel();
     this.#firstNodeListeners.clear();
     await this.#save();
-    await new Promise<void>((resolve) => this.#dht.destroy(() => resolve()));
+    await Promise.all(this.#families.map((family) => family.close()));
   }
 
-  /** Bounds what the library leaves unbounded. Only its pinned version has these members. */
-  #restrain(socket: DhtSocket, places: TablePlaces): void {
-    const { nodes, _peers: peers, _rpc: rpc } = this.#dht;
-    const [add, closest, get] = [nodes.add.bind(nodes), nodes.closest.bind(nodes), peers.get.bind(peers)];
-    nodes.add = (node: LibraryContact) => places.allows(toHex(node.id), node.host) ? add(node) : nodes;
-    nodes.on("added", (node: LibraryContact) => places.entered(toHex(node.id), node.host));
-    nodes.on("removed", (node: LibraryContact) => places.left(toHex(node.id)));
-    // Called without a count, it would reply with all nodes that it knows, or all peers.
-    nodes.closest = (target: Uint8Array, count: number = ANSWERED_NODES) => closest(target, count);
-    peers.get = (infohash: string, count: number = ANSWERED_PEERS) => get(infohash, count);
-    const enter = rpc._addNode.bind(rpc);
-    rpc._addNode = (node: LibraryContact) => {
-      if (!places.allows(toHex(node.id), node.host)) return;
-      // A node that only asks us may have forged its address, so we query it in turn.
-      if (socket.isAnswer) enter(node);
-      else this.addNode(node);
-    };
+  #of(family: Family): DhtFamily | undefined {
+    return this.#families.find((other) => other.family === family);
   }
 
-  #onNode(): void {
-    if (this.nodeCount !== 1) return;
+  #onNode(family: DhtFamily): void {
+    if (family.nodeCount !== 1) return;
     // In a microtask: by then a restored table is complete.
     queueMicrotask(guarded(() => {
       if (this.#closing.signal.aborted) return;
       for (const listener of [...this.#firstNodeListeners]) listener();
-      // Fill the table around our own id: every node that replies to a lookup enters it.
-      this.#dht.lookup(this.#dht.nodeId, () => {});
+      family.fill();
     }, this.#failed));
   }
 
@@ -368,10 +342,10 @@ export class DhtNode {
 
   async #saveNow(): Promise<void> {
     const path = this.#options.statePath;
-    const nodes: LibraryContact[] = this.#dht.nodes.toArray();
+    const nodes = this.#families.flatMap((family) => family.nodes);
     // An empty table would only overwrite contacts that may work again tomorrow.
     if (path === null || nodes.length === 0) return;
-    await saveTable(this.#ports.files, path, { id: this.#dht.nodeId, nodes }).catch((error) => {
+    await saveTable(this.#ports.files, path, { id: this.#nodeId, nodes }).catch((error) => {
       this.#ports.log.log("warn", "cannot save the DHT node table", { error });
     });
   }
@@ -381,10 +355,20 @@ async function sha1(bytes: Uint8Array): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest("SHA-1", new Uint8Array(bytes)));
 }
 
-function failedLookup(cause: Error): MillraceError {
-  return new MillraceError("unavailable", `the lookup failed: ${cause.message}`, { cause });
+/** The DHTs that a socket at this address can take part in. */
+function familiesAt(host: string): Family[] {
+  return host === "::" ? [4, 6] : [familyOf(host)];
 }
 
-function notStored(cause: unknown): MillraceError {
-  return new MillraceError("unavailable", "no DHT node accepted the item", { cause });
+/** The first item that is found; null when none is. */
+async function firstFound<T>(lookups: readonly Promise<T | null>[]): Promise<T | null> {
+  const found = lookups.map(async (lookup) => await lookup ?? Promise.reject(new Error("not found")));
+  return await Promise.any(found).catch(async () => {
+    await Promise.all(lookups);
+    return null;
+  });
+}
+
+function newest(items: readonly (FoundItem | null)[]): FoundItem | null {
+  return items.reduce((best, item) => best === null || (item?.seq ?? 0) > (best.seq ?? 0) ? item ?? best : best);
 }

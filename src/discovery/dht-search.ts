@@ -50,7 +50,7 @@ export class DhtSearch {
   readonly #unsubscribe: () => void;
   #timer: Timer | null = null;
   #running = false;
-  /** The first node came while a lookup of the empty table was ending. */
+  /** The first node of a DHT came while a lookup was under way that may not have asked it. */
   #wanted = false;
   #lastStartMs = -Infinity;
   #nextMs = 0;
@@ -64,6 +64,8 @@ export class DhtSearch {
     this.#unsubscribe = context.node.onFirstNode(this.#led(() => {
       if (this.#running) this.#wanted = true;
       else if (this.#replies === 0) this.#scheduleAt(-Infinity);
+      // The other DHT (BEP 32) answers, and this one was not asked.
+      else this.needPeers();
     }));
     this.#led(() => this.#run())();
   }
@@ -149,7 +151,11 @@ export class DhtSearch {
     if (this.#aborter.signal.aborted) return;
     this.#lastPeers = found.size;
     if (this.#replies === 0) node.bootstrap().catch((error) => this.#broke(error));
-    const delayMs = this.#replies > 0 ? INTERVAL_MS : this.#wanted ? 0 : MIN_INTERVAL_MS;
+    const delayMs = this.#replies === 0 && this.#wanted
+      ? 0
+      : this.#replies === 0 || this.#wanted
+      ? MIN_INTERVAL_MS
+      : INTERVAL_MS;
     this.#scheduleAt(clock.monotonic() + delayMs);
   }
 }

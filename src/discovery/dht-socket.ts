@@ -6,7 +6,8 @@
 import { scanBencode } from "../bytes/bencode.ts";
 import type { SocketAddress, UdpSocket } from "../ports.ts";
 import { addressKey } from "./addresses.ts";
-import { type NearnessOf, QueryRates, withoutNearer } from "./dht-guard.ts";
+import { type Family, familyOf } from "./dht-contacts.ts";
+import { type NearnessOf, type QueryRates, withoutNearer } from "./dht-guard.ts";
 
 /** Longest message read. KRPC messages fit into one Ethernet frame; some nodes reply with a little more. */
 const MAX_DATAGRAM_BYTES = 4_096;
@@ -28,27 +29,29 @@ type Listener = (...args: unknown[]) => void;
 
 /** Dependencies of the socket besides its UDP port. */
 export interface DhtSocketContext {
-  /** Monotonic ms. */
-  nowMs(): number;
   readonly nearness: NearnessOf;
+  readonly rates: QueryRates;
 }
 
 /** A socket as the DHT library uses it. */
 export class DhtSocket {
   readonly #socket: UdpSocket;
+  readonly #family: Family;
   readonly #context: DhtSocketContext;
-  readonly #rates: QueryRates;
   readonly #listeners = new Map<string, Listener[]>();
   /** Unanswered queries: the transactions per address; the oldest is dropped first. */
   readonly #asked = new Map<string, Set<string>>();
   /** True while listeners get a reply to a query of ours, which proves the sender's address. */
   isAnswer = false;
+  /** True while listeners get a query of a node that replies to none (BEP 43). */
+  isReadOnly = false;
   #closed = false;
 
-  constructor(socket: UdpSocket, context: DhtSocketContext) {
+  /** Datagrams of the other family are left to another one at the same port (BEP 32: there are two DHTs). */
+  constructor(socket: UdpSocket, family: Family, context: DhtSocketContext) {
     this.#socket = socket;
+    this.#family = family;
     this.#context = context;
-    this.#rates = new QueryRates(() => context.nowMs(), context.nearness);
     socket.onMessage((data, from) => this.#receive(data, from));
   }
 
@@ -58,7 +61,7 @@ export class DhtSocket {
   }
 
   address(): { address: string; family: string; port: number } {
-    return { address: this.#socket.address.host, family: "IPv4", port: this.#socket.address.port };
+    return { address: this.#socket.address.host, family: `IPv${this.#family}`, port: this.#socket.address.port };
   }
 
   /** Only reports that the socket is bound: our UDP port already is. */
@@ -95,18 +98,19 @@ export class DhtSocket {
 
   #receive(data: Uint8Array, from: SocketAddress): void {
     if (this.#closed || data.length > MAX_DATAGRAM_BYTES || from.port === 0) return;
-    // The IPv6 DHT is another one (BEP 32). The library writes IPv4 addresses alone.
-    if (from.host.includes(":")) return;
+    // Nobody else can use an address of one link.
+    if (familyOf(from.host) !== this.#family || from.host.includes("%")) return;
     const key = addressKey(from);
     // A host that we did not ask can only send queries; above the rate limit its datagrams are not even read.
     const mayAnswer = this.#asked.has(key);
     if (!mayAnswer && !this.#mayAsk(data, from)) return;
     try {
-      const { type, transaction } = frameOf(data);
+      const { type, transaction, isReadOnly } = frameOf(data);
+      this.isReadOnly = isReadOnly;
       this.isAnswer = type !== QUERY && this.#answered(key, transaction);
       if (!this.isAnswer && (type !== QUERY || (mayAnswer && !this.#mayAsk(data, from)))) return;
       const clean = this.isAnswer ? withoutNearer(data, from, this.#context.nearness) : data;
-      this.#emit("message", clean, { address: from.host, family: "IPv4", port: from.port, size: clean.length });
+      this.#emit("message", clean, { address: from.host, port: from.port, size: clean.length });
     } catch {
       // Not KRPC, or a field of a type that the library does not expect (it calls methods on it): drop the datagram.
     } finally {
@@ -115,7 +119,7 @@ export class DhtSocket {
   }
 
   #mayAsk(data: Uint8Array, from: SocketAddress): boolean {
-    return data.length <= MAX_QUERY_BYTES && this.#rates.allows(from.host);
+    return data.length <= MAX_QUERY_BYTES && this.#context.rates.allows(from.host);
   }
 
   #note(key: string, transaction: string): void {
@@ -141,8 +145,8 @@ export class DhtSocket {
 /** KRPC `y` of a query (BEP 5). */
 const QUERY = "q";
 
-/** `y` and `t` of a KRPC message, as Latin-1. Throws `protocol_violation` for anything that is not a bencoded dictionary. */
-function frameOf(data: Uint8Array): { type: string; transaction: string } {
+/** `y` and `t` of a KRPC message, as Latin-1, and whether `ro` is set. Throws `protocol_violation` for anything that is not a bencoded dictionary. */
+function frameOf(data: Uint8Array): { type: string; transaction: string; isReadOnly: boolean } {
   const { spans } = scanBencode(data, LIMITS);
   const text = (key: string) => {
     const span = spans.get(key);
@@ -150,5 +154,5 @@ function frameOf(data: Uint8Array): { type: string; transaction: string } {
       ? ""
       : String.fromCharCode(...data.subarray(span.start, Math.min(span.end, span.start + 64)));
   };
-  return { type: text("y").slice(2), transaction: text("t") };
+  return { type: text("y").slice(2), transaction: text("t"), isReadOnly: text("ro") === "i1e" };
 }

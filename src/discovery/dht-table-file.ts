@@ -3,15 +3,15 @@ import { fromHex, toHex } from "../bytes/hex.ts";
 import { hasCode } from "../errors.ts";
 import type { FilePort } from "../ports.ts";
 import { isUsable } from "./addresses.ts";
+import { familyOf, NODE_ID_BYTES } from "./dht-contacts.ts";
 
-/** Nodes kept: the closest buckets and plenty of others; 300 are 25 KB. */
+/** Nodes kept of each family: the closest buckets and plenty of others; 300 are 25 KB. */
 const MAX_SAVED_NODES = 300;
 
 /** Our table files are far smaller; a larger file is not ours. */
 const MAX_FILE_BYTES = 256 * 1024;
 
-/** Length of a node id (BEP 5). */
-const NODE_ID_BYTES = 20;
+const FAMILIES = [4, 6] as const;
 
 /** A DHT node. */
 export interface DhtNodeContact {
@@ -29,7 +29,10 @@ export interface DhtTable {
 
 /** The file's bytes (JSON, ids in hex). */
 export function encodeTable(table: DhtTable): Uint8Array {
-  const nodes = table.nodes.slice(0, MAX_SAVED_NODES).map(({ id, host, port }) => ({ id: toHex(id), host, port }));
+  const kept = FAMILIES.flatMap((family) =>
+    table.nodes.filter(({ host }) => familyOf(host) === family).slice(0, MAX_SAVED_NODES)
+  );
+  const nodes = kept.map(({ id, host, port }) => ({ id: toHex(id), host, port }));
   return new TextEncoder().encode(JSON.stringify({ version: 1, id: toHex(table.id), nodes }));
 }
 
@@ -52,12 +55,12 @@ export function decodeTable(bytes: Uint8Array): DhtTable | null {
   const id = readId(record["id"]);
   if (record["version"] !== 1 || id === null || !Array.isArray(record["nodes"])) return null;
   const nodes: DhtNodeContact[] = [];
-  for (const entry of record["nodes"].slice(0, MAX_SAVED_NODES) as unknown[]) {
+  for (const entry of record["nodes"].slice(0, FAMILIES.length * MAX_SAVED_NODES) as unknown[]) {
     if (typeof entry !== "object" || entry === null) continue;
     const { id, host, port } = entry as Record<string, unknown>;
     const nodeId = readId(id);
     if (nodeId === null || typeof host !== "string" || !Number.isInteger(port)) continue;
-    if (!host.includes(":") && isUsable({ host, port: port as number })) {
+    if (isUsable({ host, port: port as number })) {
       nodes.push({ id: nodeId, host, port: port as number });
     }
   }

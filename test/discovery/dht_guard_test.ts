@@ -3,72 +3,13 @@ import { test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { decodeBencode, encodeBencode } from "../../src/bytes/bencode.ts";
 import { QueryRates, TablePlaces, withoutNearer } from "../../src/discovery/dht-guard.ts";
-import { DhtNode } from "../../src/discovery/dht-node.ts";
 import { nearnessOf } from "../../src/discovery/nearness.ts";
-import type { SocketAddress, UdpPort } from "../../src/ports.ts";
-import { FakeClock, settle } from "../support/fake-clock.ts";
-import { testPorts } from "./support/ports.ts";
+import type { SocketAddress } from "../../src/ports.ts";
+import { settle } from "../support/fake-clock.ts";
+import { id, publicHost, text, withNode } from "./support/dht-network.ts";
 
 const nearness = (host: string) => nearnessOf(host, []);
 const never = new AbortController().signal;
-const id = (n: number) => new Uint8Array(20).map((_, i) => i === 0 ? n & 255 : i === 19 ? n >> 8 : 7);
-const publicHost = (n: number) => `8.${n >> 8}.${n & 255}.1`;
-
-/** A network controlled by the test: it sees what the node sends, and sends to the node. */
-class Network {
-  readonly sent: { message: Record<string, unknown>; bytes: number; to: SocketAddress }[] = [];
-  /** The node of each host that asked last. */
-  readonly #nodes = new Map<string, number>();
-  #receive: (data: Uint8Array, from: SocketAddress) => void = () => {};
-  readonly udp: UdpPort = {
-    bind: () =>
-      Promise.resolve({
-        address: { host: "0.0.0.0", port: 6881 },
-        onMessage: (listener: (data: Uint8Array, from: SocketAddress) => void) => void (this.#receive = listener),
-        send: (data: Uint8Array, to: SocketAddress) => {
-          this.sent.push({ message: decodeBencode(data) as Record<string, unknown>, bytes: data.length, to });
-          return Promise.resolve();
-        },
-        close: () => {},
-      } as never),
-  };
-
-  deliver(message: Record<string, unknown>, host: string, port = 6881): void {
-    this.#receive(encodeBencode(message as never), { host, port });
-  }
-
-  /** A query from a node that claims to be `n`. */
-  query(n: number, host: string, q = "ping", more: Record<string, unknown> = {}): void {
-    this.#nodes.set(host, n);
-    this.deliver({ t: "aa", y: "q", q, a: { id: id(n), ...more } }, host);
-  }
-
-  /** Replies to every query of the node, as the last node that asked from that host: few are under way at once. */
-  answerAll(): void {
-    for (const { message, to } of this.sent.splice(0)) {
-      if (text(message["y"]) !== "q") continue;
-      this.deliver({ t: message["t"], y: "r", r: { id: id(this.#nodes.get(to.host) ?? 1) } }, to.host, to.port);
-    }
-  }
-}
-
-function text(value: unknown): string {
-  return value instanceof Uint8Array ? new TextDecoder("latin1").decode(value) : "";
-}
-
-async function withNode(
-  run: (node: DhtNode, network: Network, clock: FakeClock) => Promise<void> | void,
-): Promise<void> {
-  const network = new Network();
-  const clock = new FakeClock();
-  const ports = testPorts({ clock, udp: network.udp });
-  const node = await DhtNode.open(ports, { host: "0.0.0.0", bootstrap: [], statePath: null });
-  try {
-    await run(node, network, clock);
-  } finally {
-    await node.close();
-  }
-}
 
 test("a node that only sends queries enters the table once it replied to a ping", async () => {
   await withNode((node, network) => {

@@ -84,12 +84,15 @@ export const libtorrent: StartClient = async (content, options) => {
   });
 };
 
-/** A private DHT: libtorrent nodes on loopback. */
-export async function startDht(nodes = 3): Promise<{ readonly nodes: readonly string[]; stop(): Promise<void> }> {
-  const program = start(PYTHON, [PEER_PY, "dht", String(nodes), LOOPBACK]);
+/** A private DHT: libtorrent nodes at `host`, with brackets around IPv6; default: loopback. */
+export async function startDht(
+  nodes = 3,
+  host = LOOPBACK,
+): Promise<{ readonly nodes: readonly string[]; stop(): Promise<void> }> {
+  const program = start(PYTHON, [PEER_PY, "dht", String(nodes), host]);
   try {
     const [, ports] = await program.line(/^READY ([\d ]+)$/, CLIENT_TIMEOUT_MS);
-    return { nodes: ports!.split(" ").map((port) => `${LOOPBACK}:${port}`), stop: () => program.stop() };
+    return { nodes: ports!.split(" ").map((port) => `${host}:${port}`), stop: () => program.stop() };
   } catch (error) {
     await program.stop();
     throw error;

@@ -72,7 +72,7 @@ def dht(count, host):
     for node in nodes:
         for port in ports:
             if port != node.listen_port():
-                node.add_dht_node((host, port))
+                node.add_dht_node((host.strip("[]"), port))
     while any(node.status().dht_nodes < count - 1 for node in nodes):
         time.sleep(POLL_S)
     say("READY", *ports)

@@ -9,7 +9,7 @@ import process from "node:process";
 import { assertEquals } from "@std/assert";
 import { loadPorts } from "../../../platform/detect.ts";
 import { createEngine, type EngineOptions } from "../../../src/engine.ts";
-import { libtorrent } from "../peers/clients.ts";
+import { libtorrent, startDht } from "../peers/clients.ts";
 import { assertFetched, type Content, withContent } from "../peers/content.ts";
 import { playAll, withOurSeeder } from "../peers/ours.ts";
 
@@ -85,12 +85,39 @@ await withContent({ filmMib: 1 }, async (content, cleanup) => {
   const local = await libtorrent(content, { mode: "seed", host: `[${HOST}]`, lsd: true });
   cleanup(() => local.stop());
   await plays(content, content.magnet(), { lsd: true });
+  // One who has nothing tells by PEX of one who has everything (`added6`).
+  const known = await libtorrent(content, { mode: "seed", host: `[${HOST}]`, pex: true });
+  cleanup(() => known.stop());
+  const between = await libtorrent(content, { mode: "idle", host: `[${HOST}]`, pex: true, peers: [known.peer] });
+  cleanup(() => between.stop());
+  await between.program.line(/^PEERS 1$/);
+  await plays(content, content.magnet({ peers: [between.peer] }), {});
   // TCP is taken and hung up: what comes, comes over uTP.
   const hosts = isDual ? [`[${HOST}]`, HOST_V4] : [`[${HOST}]`];
   for (const host of hosts) {
     const seed = await libtorrent(content, { mode: "seed", host, utp: "only" });
     await plays(content, content.magnet({ peers: [seed.peer] }), {});
     await seed.stop();
+  }
+  // The DHT does (BEP 32), in both directions. What only the DHT of the other family knows does not help.
+  for (const host of hosts) {
+    const dht = await startDht(3, host);
+    cleanup(() => dht.stop());
+    const found = await libtorrent(content, { mode: "seed", host, dhtNode: dht.nodes[0]! });
+    await plays(content, content.magnet(), { dht: true, dhtBootstrap: [dht.nodes[1]!] });
+    await found.stop();
+    await withOurSeeder(content, { peerHost: "::", dht: true, dhtBootstrap: [dht.nodes[2]!] }, async () => {
+      const fetcher = await libtorrent(content, {
+        mode: "fetch",
+        magnet: content.magnet(),
+        host,
+        dhtNode: dht.nodes[0]!,
+      });
+      cleanup(() => fetcher.stop());
+      await fetcher.done();
+      await assertFetched(content, fetcher.directory);
+    });
+    await dht.stop();
   }
   // They fetch from us, by TCP and by uTP, and hear of each other by PEX.
   await withOurSeeder(content, { peerHost: "::" }, async (ours) => {
