@@ -76,7 +76,12 @@ async function assemble(ground: Ground): Promise<Engine> {
     token,
     policy,
     mediaServer: isFound && (options.fronts ?? []).includes("dlna"),
-    tuner: isFound && (options.fronts ?? []).includes("hdhomerun"),
+    tuner: isFound && (options.fronts ?? []).includes("hdhomerun")
+      ? {
+        lineup: () => library.channels.lineup(),
+        ask: async (request, info) => await app.fetch(request, { info, isChecked: false }),
+      }
+      : null,
   });
   const sent = new SentBroadcasts({ files: ports.files, sha256: ports.sha256, log, clock, swarms: broadcasts });
   const loopDelay = new LoopDelay(clock);

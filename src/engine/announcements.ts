@@ -2,6 +2,7 @@
 import type { AccessToken } from "../account/access-token.ts";
 import type { AccessPolicy } from "../http/address.ts";
 import { deviceId } from "../http/fronts/hdhomerun/device.ts";
+import { TunerControl, type TunerControlParts } from "../http/fronts/hdhomerun/control.ts";
 import { TunerDiscovery } from "../http/fronts/hdhomerun/discovery.ts";
 import { DESCRIPTION_PATH, DEVICE_TYPE, mediaServerUdn, SERVICES } from "../http/media-server/services.ts";
 import { SsdpAnnouncer } from "../upnp/announcer.ts";
@@ -9,14 +10,14 @@ import type { Logger, Ports, SocketAddress } from "../ports.ts";
 
 /** What announcing needs. */
 export interface AnnouncementParts {
-  readonly ports: Pick<Ports, "udp" | "network" | "clock"> & { readonly log: Logger };
+  readonly ports: Pick<Ports, "tcp" | "udp" | "network" | "clock"> & { readonly log: Logger };
   readonly token: AccessToken;
   /** Who may call: nothing is announced while other machines may not. */
   readonly policy: Pick<AccessPolicy, "allows">;
   /** Whether the DLNA media server is there, and may be found. */
   readonly mediaServer: boolean;
-  /** The same of the tuner. */
-  readonly tuner: boolean;
+  /** The same of the tuner; null: it is not there. */
+  readonly tuner: Pick<TunerControlParts, "lineup" | "ask"> | null;
 }
 
 /** Announces until it is closed. */
@@ -44,11 +45,12 @@ export class Announcements {
         return () => new SsdpAnnouncer(ports, { udn, types, ...served, path: DESCRIPTION_PATH, isOffered });
       });
     }
-    if (tuner) {
+    if (tuner !== null) {
       this.#make("programs", async () => {
         const id = await deviceId(token);
         return () => new TunerDiscovery({ ...ports, id, served, isOffered });
       });
+      this.#make("programs", () => Promise.resolve(() => new TunerControl({ ...ports, ...tuner, served, isOffered })));
     }
   }
 

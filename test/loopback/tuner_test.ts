@@ -86,7 +86,9 @@ test("Jellyfin accepts the tuner, its lineup, and a channel, unchanged or conver
   const lineup = await jsonOf(model.LineupURL, JELLYFIN);
   assertEquals(lineup, [{ GuideNumber: "5.1", GuideName: "News & more", URL: `${air.viewer.url}/auto/v5.1` }]);
 
-  // Jellyfin's own reader, then its prober. It also asks tuners of this model to convert, which we leave to the server.
+  // Jellyfin asks tuners of such models to convert, and their own players to choose a quality: this one makes none.
+  assertEquals(/hdtc/i.test(model.ModelNumber), false);
+  // Jellyfin's own reader, then its prober. What old settings ask for is left to the server.
   await watch(lineup[0].URL, JELLYFIN);
   await watch(`${lineup[0].URL}?transcode=heavy`, JELLYFIN);
   await Promise.all([watch(lineup[0].URL, JELLYFIN), watch(lineup[0].URL, FFMPEG)]);
@@ -101,7 +103,7 @@ test("Plex finds the tuner, scans it and plays a channel with FFmpeg", async () 
   const before = await jsonOf("/lineup.json");
   const form = { "content-type": "application/x-www-form-urlencoded", "content-length": "0" };
   const scan = await ask(`${air.viewer.url}/lineup.post?scan=start&source=Cable`, form, "POST");
-  assertEquals([scan.statusCode, await textOf(scan)], [200, ""]);
+  assertEquals([scan.statusCode, await textOf(scan)], [200, "{}"]);
   assertEquals((await jsonOf("/lineup_status.json")).ScanInProgress, 0);
   assertEquals(await jsonOf("/lineup.json"), before);
   const device = await ask(`${air.viewer.url}/device.xml`, {});

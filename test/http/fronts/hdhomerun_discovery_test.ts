@@ -2,7 +2,8 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { TunerDiscovery } from "../../../src/http/fronts/hdhomerun/discovery.ts";
-import { crc32Ethernet, looksForTuner, tunerFound } from "../../../src/http/fronts/hdhomerun/messages.ts";
+import { looksForTuner, tunerFound } from "../../../src/http/fronts/hdhomerun/messages.ts";
+import { crc32Ethernet } from "../../../src/http/fronts/hdhomerun/packets.ts";
 import type { SocketAddress } from "../../../src/ports.ts";
 import { FakeClock, settle } from "../../support/fake-clock.ts";
 

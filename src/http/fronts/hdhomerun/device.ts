@@ -4,6 +4,13 @@ import type { AccessToken } from "../../../account/access-token.ts";
 /** Number of streams at once that the tuner reports: servers refuse to start more than there are tuners. */
 export const TUNERS = 8;
 
+/** A model that converts nothing: of one that does, servers offer the user qualities which this engine does not make. */
+export const MODEL = "HDHR4-2US";
+/** Its firmware, which is also how programs name the kind of device. */
+export const FIRMWARE = "hdhomerun4_atsc";
+/** When that was made, as the maker writes it. */
+export const FIRMWARE_VERSION = "20240101";
+
 /**
  * Eight hexadecimal digits by which servers recognise the tuner: the same for the same access token, and nothing can be
  * learnt about the token from them. Servers check the last digit, the check digit.

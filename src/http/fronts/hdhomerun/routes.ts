@@ -13,10 +13,7 @@ import { channelResponse, playbackOf } from "../../channel.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "../../context.ts";
 import { playbackFailure } from "../../errors.ts";
 import { OUTPUT_TYPES } from "../../stream-routes.ts";
-import { deviceId, TUNERS } from "./device.ts";
-
-/** A model whose streams servers take without conversion. */
-const MODEL = "HDTC-2US";
+import { deviceId, FIRMWARE, FIRMWARE_VERSION, MODEL, TUNERS } from "./device.ts";
 
 /** Adds the routes. */
 export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
@@ -26,8 +23,8 @@ export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       FriendlyName: "millrace",
       Manufacturer: "Silicondust",
       ModelNumber: MODEL,
-      FirmwareName: "hdhomeruntc_atsc",
-      FirmwareVersion: "20240101",
+      FirmwareName: FIRMWARE,
+      FirmwareVersion: FIRMWARE_VERSION,
       DeviceID: await deviceId(parts.api.token),
       DeviceAuth: "",
       TunerCount: TUNERS,
@@ -39,8 +36,8 @@ export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
     "/lineup_status.json",
     (c) => c.json({ ScanInProgress: 0, ScanPossible: 1, Source: "Cable", SourceList: ["Cable"] }),
   );
-  // A scan finds the channels of the lineup.
-  app.post("/lineup.post", (c) => c.body(null, 200));
+  // A scan finds the channels of the lineup. Servers take an empty body for a failure.
+  app.on(["GET", "POST"], "/lineup.post", (c) => c.json({}));
   // The newest lineup as JSON: many may ask, and writing thousands of channels takes milliseconds.
   let written: { entries: readonly LineupEntry[]; base: string; bytes: Uint8Array } | null = null;
   app.get("/lineup.json", async (c) => {
