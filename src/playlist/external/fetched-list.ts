@@ -5,6 +5,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { isGzip } from "../../bytes/gunzip.ts";
 import { toHex } from "../../bytes/hex.ts";
+import { isXz } from "../../bytes/unxz.ts";
 import { spool, type Spooled, type SpoolParts } from "../spool.ts";
 
 const CR = 0x0d;
@@ -31,7 +32,7 @@ class ListDigest {
 
   /** Adds the next bytes of the list. */
   update(chunk: Uint8Array): void {
-    if (this.#sizeBytes === 0) this.#isPacked = isGzip(chunk);
+    if (this.#sizeBytes === 0) this.#isPacked = isGzip(chunk) || isXz(chunk);
     this.#last = chunk[chunk.length - 1] ?? this.#last;
     this.#sizeBytes += chunk.length;
     this.#hash.update(chunk);

@@ -134,6 +134,7 @@ export class GuideUpdater {
       maxUnpackedBytes: MAX_GUIDE_BYTES,
       isUnpacked,
       what: "guide",
+      signal,
     });
     try {
       for await (const events of readXmltv(bytes, { isUnwanted: (id) => keeper.isUnwanted(id), signal })) {

@@ -47,7 +47,7 @@ type MakeEntry<Made> = (url: string, info: string | null, group: string, directi
 
 /**
  * Yields headers, each of which holds for the entries after it, entries, and errors for lines that could not be used, in order. Throws `too_large`
- * over a limit of bytes, `invalid_argument` for anything but a list (a web page, an HLS manifest, damaged gzip), `aborted`.
+ * over a limit of bytes, `invalid_argument` for anything but a list (a web page, an HLS manifest, damaged gzip or xz), `aborted`.
  * Servers send errors with status 200, so text is a list only if it has `#EXTM3U` or `#EXTINF`, or begins with an address.
  * Leaving the loop cancels `stream`.
  */

@@ -1,47 +1,53 @@
-/** Unpacks lists and guides that arrive gzipped and passes others unchanged. */
+/** Unpacks lists and guides that arrive packed with gzip or xz and passes others unchanged. */
 import { gunzipped, isGzip } from "../../bytes/gunzip.ts";
 import { concatBytes } from "../../bytes/hex.ts";
+import { isXz, unxzed } from "../../bytes/unxz.ts";
 import { MillraceError } from "../../errors.ts";
 import type { M3uLimits } from "./types.ts";
 
 const MIB = 1024 * 1024;
-/** First bytes of an xz file. */
-const XZ_MAGIC = [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00];
+
+/** The decoder does not say which. */
+const UNREADABLE_XZ =
+  "its xz data is damaged, or needs more than 64 MiB to unpack or a check other than CRC: pack it with xz -6, or with gzip";
 
 /** What is unpacked, and its bounds. */
 export interface UnpackLimits extends Pick<M3uLimits, "maxBytes" | "maxUnpackedBytes" | "isUnpacked"> {
   /** What the errors call it. Default `playlist`. */
   readonly what?: "playlist" | "guide";
+  /** Ends a wait for another file that is packed with xz: one is read at a time. */
+  readonly signal?: AbortSignal;
 }
 
 /**
- * Yields the bytes of `stream` with one layer of gzip (RFC 1952) undone, or none when `isUnpacked`. Throws `too_large` over a
- * limit, `invalid_argument` for xz, and for gzip data that is damaged or packed twice: with a second layer a kilobyte becomes a gigabyte.
- * Leaving the loop cancels `stream`.
+ * Yields the bytes of `stream` with one layer of gzip (RFC 1952) or xz undone, or neither when `isUnpacked`. Their first
+ * bytes say how they are packed. Throws `too_large` over a limit, `invalid_argument` for packed data that is damaged, cannot be
+ * read or is packed twice: with a second layer a kilobyte becomes a gigabyte. Leaving the loop cancels `stream`.
  */
 export async function* unpacked(
   stream: ReadableStream<Uint8Array>,
   limits: UnpackLimits = {},
 ): AsyncGenerator<Uint8Array> {
-  const { maxBytes = 64 * MIB, maxUnpackedBytes = 256 * MIB, isUnpacked = false, what = "playlist" } = limits;
+  const { maxBytes = 64 * MIB, maxUnpackedBytes = 256 * MIB, isUnpacked = false, what = "playlist", signal } = limits;
   const packedTwice = () => new MillraceError("invalid_argument", `invalid ${what}: it is packed twice`);
-  const damaged = (cause: unknown) =>
-    new MillraceError("invalid_argument", `invalid ${what}: its gzip data is damaged`, { cause });
+  const damaged = (why: string) => (cause: unknown) =>
+    new MillraceError("invalid_argument", `invalid ${what}: ${why}`, { cause });
   const packed = new CountedChunks(stream, maxBytes, `the ${what} is larger than ${maxBytes} bytes`);
   try {
     const head = await packed.head();
-    if (isXz(head)) {
-      throw new MillraceError("invalid_argument", `invalid ${what}: it is packed with xz; gzip can be read`);
-    }
-    if (!isGzip(head)) return yield* packed.chunks();
+    const hasXz = isXz(head);
+    if (!hasXz && !isGzip(head)) return yield* packed.chunks();
     if (isUnpacked) throw packedTwice();
     const plain = new CountedChunks(
-      gunzipped(packed.stream(), damaged),
+      hasXz
+        ? unxzed(packed.stream(), damaged(UNREADABLE_XZ), signal)
+        : gunzipped(packed.stream(), damaged("its gzip data is damaged")),
       maxUnpackedBytes,
       `the ${what} unpacks to more than ${maxUnpackedBytes} bytes`,
     );
     try {
-      if (isGzip(await plain.head())) throw packedTwice();
+      const inner = await plain.head();
+      if (isGzip(inner) || isXz(inner)) throw packedTwice();
       yield* plain.chunks();
     } finally {
       await plain.cancel();
@@ -49,11 +55,6 @@ export async function* unpacked(
   } finally {
     await packed.cancel();
   }
-}
-
-/** True when `bytes`, two or more, begin as xz does. */
-function isXz(bytes: Uint8Array): boolean {
-  return XZ_MAGIC.every((byte, at) => at >= bytes.length || bytes[at] === byte) && bytes.length >= 2;
 }
 
 /** Chunks of a stream whose first bytes can be peeked at; more than `maxBytes` throw `too_large` with `message`. */

@@ -117,7 +117,7 @@ export const GUIDE_METHODS: readonly Method[] = [
   }),
   defineMethod({
     name: "epg_source_add",
-    summary: "Adds a programme guide (XMLTV, also gzipped) that is fetched regularly; returns its id.",
+    summary: "Adds a programme guide (XMLTV, also packed with gzip or xz) that is fetched regularly; returns its id.",
     public: false,
     remote: true,
     params: z.object({

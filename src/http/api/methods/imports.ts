@@ -13,7 +13,7 @@ export const IMPORT_METHODS: readonly Method[] = [
     name: "playlist_import",
     summary:
       "Imports an M3U playlist in the background; get_task follows it. With method and token in the query the file may " +
-      `have ${MAX_IMPORT_BYTES / 1024 / 1024} MiB; gzip and any usual encoding are read.`,
+      `have ${MAX_IMPORT_BYTES / 1024 / 1024} MiB; gzip, xz and any usual encoding are read.`,
     public: false,
     remote: true,
     upload: "file",
