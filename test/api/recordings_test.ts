@@ -60,6 +60,39 @@ test("recording_start records a channel that plays while it grows, for those wit
   }
 });
 
+test("recording_start records an item of the playlist under its title, from the address and with the fields of its list", async () => {
+  const directory = await temporaryDirectory();
+  const web = await serveWeb((_request, response) => {
+    const media = new EndlessClip();
+    response.writeHead(200).write(media.next(5000));
+    const timer = setInterval(() => response.write(media.next(50)), 50);
+    response.on("close", () => clearInterval(timer));
+  });
+  try {
+    await withEngine(async ({ call: post, engine }) => {
+      const call = (method: string, params: Record<string, string> = {}) => post(method, { token: TOKEN, ...params });
+      const list = `#EXTM3U\n#EXTINF:-1,News\n${web.base}/live|User-Agent=Box\n`;
+      const query = new URLSearchParams({ method: "playlist_import", token: TOKEN });
+      await engine.fetch(new Request(`http://127.0.0.1:6878/server/api?${query}`, { method: "POST", body: list }));
+      const items = async () => (await call("playlist_get")).result.playlist;
+      await until("the list is imported", async () => (await items()).length === 1);
+      const [{ id: item }] = await items();
+      const { result, error } = await call("recording_start", { item: String(item) });
+      assertEquals([error, result?.title], [null, "News"]);
+      const recording = async () => (await call("recording_list")).result.recordings[0];
+      await until("a segment is there", async () => (await recording()).duration > 0);
+      assertEquals(web.asked.map(({ url, headers }) => [url, headers["user-agent"]]), [["/live", "Box"]]);
+      assertEquals((await call("recording_stop", { id: result.id })).result, "ok");
+      assertEquals((await recording()).state, "done");
+      const missing = await call("recording_start", { item: String(item + 1) });
+      assertMatch(missing.error!.message, /nothing by that number/);
+    }, { stateDir: `${directory.path}/state` });
+  } finally {
+    await web.close();
+    await directory.remove();
+  }
+});
+
 test("recording_start records a programme of the guide, with margins, and says which one there is none of", async () => {
   const directory = await temporaryDirectory();
   const nowS = Math.floor(Date.now() / 1000);
