@@ -4,6 +4,7 @@
  * the line. Everything else (bytes that a kernel or router accepts, blocks that travel alone) shows at most that the
  * line is no slower.
  */
+import { LossSign } from "./loss-sign.ts";
 import { BLOCK_BYTES } from "../../../wire/types.ts";
 
 /** What waiting times mean, ms, and what follows from them. */
@@ -28,14 +29,6 @@ const RULES: Rules = { targetMs: 50, leastWaitMs: 25, windowMs: 300 };
 const LOSSY_RULES: Rules = { targetMs: 150, leastWaitMs: 100, windowMs: 1000 };
 /** What waited longer than our line explains by this waited for its connection, ms. */
 const LATE_MS = 100;
-/** Weight of one arrival in the share of those that came late alone. */
-const LATE_SHARE = 0.02;
-/**
- * With a larger share packets are lost: of lines that lose 1 % it is a fifth to a half. With 0.1 lines of members whose neighbours
- * vanish, or that lose little, counted too, and what came for newcomers waited behind a second's worth.
- */
-const LOSSY_SHARE = 0.15;
-
 /** The shortest waiting time within this period counts: PONGs come late for other reasons, too, ms. */
 const WAIT_MS = 250;
 /**
@@ -141,8 +134,7 @@ export class LineMeter {
   #fullBytes = 0;
   /** What arrived meanwhile on connections that had been set aside, bytes. */
   #asideBytes = 0;
-  /** Share of what arrived that was late while other connections were in time. */
-  #lateShare = 0;
+  readonly #loss = new LossSign();
   /** Recent waiting times. */
   #waits: Wait[] = [];
   #meanBaseMs = 0;
@@ -229,7 +221,7 @@ export class LineMeter {
     const aheadMs = Math.max(0, (aheadBytes - bytes) / this.bytesPerS * 1000 - this.#meanBaseMs);
     const lineMs = waitedMs - bytes / this.bytesPerS * 1000;
     const wait = { link, ms: lineMs, lineMs: Math.min(lineMs, aheadMs), atMs: nowMs };
-    this.#noteLate(wait);
+    this.#loss.noted(link, lineMs - wait.lineMs > LATE_MS, nowMs);
     this.#noteWait(wait);
     if (wasLimited) this.#fullSinceMs ??= nowMs;
     if (wasLimited) {
@@ -245,20 +237,8 @@ export class LineMeter {
     if (!this.isKnown) this.#rate = Math.max(this.#rate, this.#lastBytesPerS);
   }
 
-  /** Something arrived. What our line does not explain, while it explains what came before on another connection, is loss. */
-  #noteLate(wait: Wait): void {
-    const other = this.#waits.findLast(({ link }) => link !== wait.link);
-    if (other === undefined || wait.atMs - other.atMs > WAIT_MS) return;
-    const isLate = wait.ms - wait.lineMs > LATE_MS && other.ms - other.lineMs <= LATE_MS;
-    this.#lateShare += ((isLate ? 1 : 0) - this.#lateShare) * LATE_SHARE;
-  }
-
-  get #isLossy(): boolean {
-    return this.#lateShare > LOSSY_SHARE;
-  }
-
   get #rules(): Rules {
-    return this.#isLossy ? LOSSY_RULES : RULES;
+    return this.#loss.isLossy ? LOSSY_RULES : RULES;
   }
 
   /** `bytes` arrived on a connection that had been set aside: they took the line's time at some moment. */
@@ -321,7 +301,7 @@ export class LineMeter {
       this.#fullBytes += bytes;
     }
     this.#fullAtMs = nowMs;
-    if (this.#fullMs < (this.#isLossy ? LONG_SAMPLE_MS : SAMPLE_MS)) return;
+    if (this.#fullMs < (this.#loss.isLossy ? LONG_SAMPLE_MS : SAMPLE_MS)) return;
     const isLine = this.#queueMs(nowMs) >= this.#rules.leastWaitMs &&
       this.#waits.some(({ link }) => link !== this.#waits[0]!.link);
     // Without a queue the sample is only a lower bound, and PONGs that came late together would make even that wrong.
@@ -331,7 +311,7 @@ export class LineMeter {
     this.#fullMs = this.#fullBytes = this.#asideBytes = 0;
     // Where packets are lost, a rate that a user stated is not lowered: what arrives shows what the connections carry.
     // A queue that empties between two pieces is no sign of a line that carries too little, and what was stuck has arrived, too.
-    const isLong = (!this.#isLossy || !this.#isTold) && (this.#isFullLong(nowMs) || this.#samples < MANY_SAMPLES);
+    const isLong = (!this.#loss.isLossy || !this.#isTold) && (this.#isFullLong(nowMs) || this.#samples < MANY_SAMPLES);
     const mayLower = isLine && isLong && most < this.bytesPerS;
     if (!mayLower && least < this.bytesPerS) return;
     this.#learn(mayLower ? most : least, isLine);
