@@ -21,7 +21,7 @@ import type { HlsPlan, IndexedPresentation, PresentationOptions, TsLayout } from
 /** Part of the fingerprint: raise it whenever the bytes of a layout change. */
 const MUXER_VERSION = 11;
 /** The same for fragmented MP4. */
-const FRAGMENT_VERSION = 3;
+const FRAGMENT_VERSION = 4;
 
 /**
  * Builds the presentation of `index`, as part of the `work` of reading it. Rejects with `unsupported_media` or

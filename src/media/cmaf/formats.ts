@@ -3,6 +3,7 @@ import { parseAacConfig } from "../mux/ts/elementary/aac.ts";
 import type { Codec, Track } from "../types.ts";
 import { ascii, box, fullBox, type Part, u16, u32, zeros } from "./boxes.ts";
 import { aacString, av1String, avcString, hevcString, vpxString } from "./codec-strings.ts";
+import { toldSetsTrimmer } from "./told-sets.ts";
 import { vp8Config } from "./vpx-config.ts";
 
 /** How fragmented MP4 carries a track. */
@@ -15,6 +16,8 @@ export interface CmafFormat {
   readonly frame90k: number | null;
   /** Its access units are presented this much before the times that the index gives, 90 kHz. */
   readonly early90k: number;
+  /** Makes an access unit as it stands in the output of that in the source, of which the result may be a view. Absent: it is the same. */
+  readonly trim?: (unit: Uint8Array) => Uint8Array;
 }
 
 type FormatOf = (track: Track) => CmafFormat | null;
@@ -55,10 +58,11 @@ function audioEntry(type: string, { channels, sampleRate }: Track, config: Uint8
 /** A video track whose codec data is the body of a box. */
 function video(type: string, configType: string, name: (config: Uint8Array) => string | null): FormatOf {
   return (track) => {
-    const { codecPrivate: config, width, height } = track;
+    const { codec, codecPrivate: config, width, height } = track;
     const codecs = config === null || track.isFramed || !width || !height ? null : name(config);
     if (codecs === null) return null;
-    return { entry: videoEntry(type, track, box(configType, config!)), codecs, frame90k: null, early90k: 0 };
+    const trim = codec === "h264" || codec === "hevc" ? { trim: toldSetsTrimmer(codec, config!) } : {};
+    return { entry: videoEntry(type, track, box(configType, config!)), codecs, frame90k: null, early90k: 0, ...trim };
   };
 }
 

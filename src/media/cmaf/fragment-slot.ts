@@ -100,9 +100,11 @@ export class FragmentSlot {
   }
 
   /** Takes the next access unit; those of other tracks are ignored. */
-  push(unit: RunSample): void {
-    const lane = this.#laneOf.get(unit.track);
-    if (lane === undefined || unit.data.length === 0) return;
+  push(sample: RunSample): void {
+    const lane = this.#laneOf.get(sample.track);
+    if (lane === undefined || sample.data.length === 0) return;
+    const trimmed = lane.stream.trim?.(sample.data) ?? sample.data;
+    const unit = trimmed === sample.data ? sample : { ...sample, data: trimmed };
     const shift90k = this.#options.offset90k - lane.stream.early90k;
     const dts90k = Math.max(0, unit.dts90k + shift90k);
     const pts90k = Math.max(dts90k, unit.pts90k + shift90k);

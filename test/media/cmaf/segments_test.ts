@@ -173,10 +173,10 @@ const VIDEO: CmafStream = {
 };
 
 /** A slot of `sizeBytes` with a picture of 1000 bytes every 40 ms. */
-async function slotOf(sizeBytes: number | null, pictures: number) {
+async function slotOf(sizeBytes: number | null, pictures: number, stream = VIDEO) {
   const sink = new PacketSink();
   const slot = new FragmentSlot(
-    [VIDEO],
+    [stream],
     { run: 0, sizeBytes, timedFragments: 100, endDts90k: null, fileEnd90k: Infinity, offset90k: 0 },
     sink,
   );
@@ -196,6 +196,12 @@ async function slotOf(sizeBytes: number | null, pictures: number) {
     tally: slot.tally,
   };
 }
+
+test("FragmentSlot writes access units as their format trims them", async () => {
+  const whole = await slotOf(null, 10);
+  const { bytes, tally } = await slotOf(null, 10, { ...VIDEO, trim: (unit) => unit.subarray(400) });
+  assertEquals([bytes.length, tally.lost], [whole.bytes.length - 4000, 0]);
+});
 
 test("FragmentSlot leaves out what does not fit, counts it, and keeps the size", async () => {
   const { bytes, tally } = await slotOf(20_000, 50);
