@@ -150,7 +150,7 @@ function subStation(raw: string): Pick<Cue, "settings" | "text"> {
     text += `<${tag}>`;
   };
   // At odd places stands what was in braces.
-  for (const [i, part] of raw.slice(at).split(/\{([^{}]*)\}/).entries()) {
+  for (const [i, part] of inBraces(raw.slice(at)).entries()) {
     if (i % 2 === 0) {
       if (!isDrawing) text += plain(part);
       continue;
@@ -166,6 +166,19 @@ function subStation(raw: string): Pick<Cue, "settings" | "text"> {
   }
   for (const tag of open.toReversed()) text += `</${tag}>`;
   return { settings: settingsAt(place), text };
+}
+
+/** What stands outside of braces and within them, by turns. They don't nest: the first one that closes ends what was opened. */
+function inBraces(text: string): string[] {
+  const parts: string[] = [];
+  let from = 0;
+  for (let open = text.indexOf("{"); open >= 0; open = text.indexOf("{", from)) {
+    const close = text.indexOf("}", open);
+    if (close < 0) break;
+    parts.push(text.slice(from, open), text.slice(open + 1, close));
+    from = close + 1;
+  }
+  return [...parts, text.slice(from)];
 }
 
 /** The middle of the bottom, in the numbers of `\an`: those of the keys of a telephone upside down. */

@@ -26,6 +26,8 @@ test("cuesOf() converts Advanced SubStation: what is not shown goes, italics, br
       ["{\\an1}left", "left", "position:5% align:start"],
       ["{\\an6}right", "right", "line:50% position:95% align:end"],
       ["{\\a10}middle", "middle", "line:50%"],
+      ["{{\\i1{nested}shown", "<i>shown</i>", ""],
+      ["{\\b1}{open", "<b>{open</b>", ""],
       ["{\\p1}m 0 0 l 10 10{\\p0}text", "text", ""],
       ["1 < 2 --> 3 & 4", "1 &lt; 2 --&gt; 3 &amp; 4", ""],
       ["{\\pos(10,20)\\bord2\\blur3}placed", "placed", ""],
