@@ -1,8 +1,8 @@
 /**
  * Prints the table of players and films: each plays the HLS of each film, with its renditions, from an engine that fetches it from
- * another one. Needs ffmpeg, mpv, VLC, GStreamer and Chromium.
+ * another one. Needs ffmpeg, mpv, VLC, GStreamer, Chromium, and Kodi with inputstream.adaptive.
  *
- *     deno run -A scripts/player-table.ts [--shaka FILE] [--only PLAYER] [WORD…]
+ *     deno run -A scripts/player-table.ts [--shaka FILE] [--only PLAYER,…] [WORD…]
  *
  * FILE is shaka-player.compiled.js of the npm package shaka-player. Words choose rows by parts of their names.
  */
@@ -10,35 +10,29 @@ import process from "node:process";
 import { chmod } from "node:fs/promises";
 import { openPlayerPage } from "../test/browser/support.ts";
 import { seedFiles, serveEngine, temporaryDirectory } from "../test/support/engine.ts";
-import { makeFilm, nameOf, type Row, ROWS } from "./player-table/films.ts";
-import { type Outcome, pagePlayers, type Player, PROGRAMS } from "./player-table/players.ts";
-
-/** What stands in a cell. */
-function cellOf([, , text]: Row, { video, audio, text: hasText, words }: Outcome): string {
-  if (!video && !audio) return `no: ${words || "says nothing"}`;
-  const lacks = [
-    ...video ? [] : ["pictures"],
-    ...audio ? [] : ["sound"],
-    ...hasText || text === "none" ? [] : ["text"],
-  ];
-  return lacks.length === 0 ? "plays" : `without ${lacks.join(", ")}`;
-}
+import { makeFilm, nameOf, ROWS } from "./player-table/films.ts";
+import { startKodi } from "./player-table/kodi.ts";
+import { pagePlayers } from "./player-table/pages.ts";
+import { cellOf, type Player, PROGRAMS } from "./player-table/players.ts";
 
 const args = process.argv.slice(2);
 /** The value of a flag, which is taken out. */
 const flag = (name: string) => args.includes(name) ? args.splice(args.indexOf(name), 2)[1] ?? null : null;
 const shaka = flag("--shaka");
-const only = flag("--only");
+const only = flag("--only")?.split(",");
+const isWanted = (name: string) => only?.includes(name) ?? true;
 const wanted = (players: Readonly<Record<string, Player>>) =>
-  Object.entries(players).filter(([name]) => only === null || name === only);
+  Object.entries(players).filter(([name]) => isWanted(name));
 const rows = ROWS.filter((row) => args.length === 0 || args.some((word) => nameOf(row).includes(word)));
 const home = await temporaryDirectory();
 await chmod(home.path, 0o777);
-const files = rows.map((row) => ({ path: nameOf(row), bytes: makeFilm(row, home.path) }));
+const files: { path: string; bytes: Uint8Array }[] = [];
+for (const row of rows) files.push({ path: nameOf(row), bytes: await makeFilm(row, home.path) });
 const seeder = await seedFiles(files, { name: "table" });
 const page = await openPlayerPage(() => false);
 const engine = await serveEngine({ allowOrigins: [page.origin] });
-const programs = wanted(PROGRAMS);
+const kodi = isWanted("Kodi") ? await startKodi(home.path) : null;
+const programs = wanted({ ...PROGRAMS, ...kodi === null ? {} : { Kodi: kodi.play } });
 const inThePage = wanted(pagePlayers(page, shaka));
 const players = [...programs, ...inThePage].map(([name]) => name);
 
@@ -51,7 +45,10 @@ try {
     const nothing = { video: false, audio: false, text: false };
     const cell = async ([name, play]: readonly [string, Player]) => {
       if (error !== null) return cellOf(row, { ...nothing, words: error });
-      const outcome = play(response.playback_url, home.path);
+      const { magnet } = seeder;
+      const outcome = play({
+        ...{ url: response.playback_url, engineUrl: engine.url, magnet, index: n, folder: home.path },
+      });
       return cellOf(
         row,
         await outcome.catch((failure) => ({ ...nothing, words: `${name}: ${failure}`.slice(0, 200) })),
@@ -67,6 +64,7 @@ try {
     console.log(`| ${row.slice(0, 3).join(" · ")} (${row[3]}) | ${cells.join(" | ")} |`);
   }
 } finally {
+  await kodi?.close();
   await page.close();
   await engine.close();
   await seeder.close();

@@ -1,7 +1,7 @@
 /** Films of pairwise codecs, a few seconds each. */
-import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { run } from "../../test/support/process.ts";
 
 /** Codecs of a film's pictures, sound and texts, and its container. */
 export type Row = readonly [picture: string, sound: string, text: string, container: string];
@@ -63,23 +63,24 @@ const CODERS: Readonly<Record<string, readonly string[]>> = {
 export const nameOf = ([picture, sound, text, container]: Row) => `${picture}-${sound}-${text}.${container}`;
 
 /** Makes the film in `folder`; its bytes. */
-export function makeFilm(row: Row, folder: string): Uint8Array {
+export async function makeFilm(row: Row, folder: string): Promise<Uint8Array> {
   const [picture, sound, text] = row;
   const path = join(folder, nameOf(row));
   const graphs = [`testsrc2=s=320x180:r=25:d=${FILM_S}`, `sine=440:r=48000:d=${FILM_S}`];
   const inputs = graphs.flatMap((graph) => ["-f", "lavfi", "-i", graph]);
   if (text !== "none") {
     const from = join(folder, text === "pgs" ? "text.sup" : "text.srt");
-    if (text === "pgs") writeFileSync(from, discSubtitle());
-    else writeFileSync(from, `1\n00:00:0${SHOWN_S[0]},000 --> 00:00:0${SHOWN_S[1]},000\n${TEXT}\n`);
+    if (text === "pgs") await writeFile(from, discSubtitle());
+    else await writeFile(from, `1\n00:00:0${SHOWN_S[0]},000 --> 00:00:0${SHOWN_S[1]},000\n${TEXT}\n`);
     inputs.push("-i", from);
   }
   const maps = Array.from({ length: text === "none" ? 2 : 3 }, (_, n) => ["-map", String(n)]).flat();
   const coders = [picture, sound, text].flatMap((codec) => CODERS[codec]!);
   const tags = ["-metadata:s:a:0", "language=eng", "-metadata:s:s:0", "language=eng"];
   const all = [...inputs, ...maps, "-ac", "2", "-pix_fmt", "yuv420p", ...coders, ...tags, path];
-  execFileSync("ffmpeg", ["-y", "-nostdin", "-v", "error", ...all]);
-  return new Uint8Array(readFileSync(path));
+  const { code, stderr } = await run("ffmpeg", ["-y", "-nostdin", "-v", "error", ...all], { timeoutMs: 120_000 });
+  if (code !== 0) throw new Error(`ffmpeg cannot make ${nameOf(row)}: ${stderr}`);
+  return new Uint8Array(await readFile(path));
 }
 
 /** A presentation graphic of discs: a white bar of 64 × 8 in a picture of 320 × 180, shown and taken away. */
