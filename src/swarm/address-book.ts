@@ -69,6 +69,8 @@ export interface KnownAddress {
   returns: number;
   /** The way that led to it last. */
   transport: Transport;
+  /** As in `DialTarget`. */
+  dialsUs?: boolean;
   /** It hung up during our handshake: begin in the other way (encrypted or plain) next time. */
   flipEncryption: boolean;
   /** It could not take data in the same packet as our handshake: wait for its own handshake next time. */

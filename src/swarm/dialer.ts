@@ -35,6 +35,8 @@ export interface DialingSwarm {
   skips(host: string): boolean;
   /** A connection is open, which took `rttMs`. It must be `open`ed in the same turn. */
   connected(entry: KnownAddress, connection: TcpConnection, rttMs: number): void;
+  /** A dial failed. */
+  unreached?(entry: KnownAddress): void;
   /** Taking a connection failed by a fault of ours. */
   failed(error: unknown): void;
 }
@@ -91,8 +93,10 @@ export class Dialer {
       : clock.setTimeout(() => (doubt(), this.pump()), doubtfulAfterMs);
     try {
       const dialled = await this.#transports.connect(entry, limit.signal).catch(() => null);
-      if (dialled === null) book.failed(entry, clock.monotonic());
-      else if (this.#closed) return dialled.connection.abort();
+      if (dialled === null) {
+        book.failed(entry, clock.monotonic());
+        this.#swarm.unreached?.(entry);
+      } else if (this.#closed) return dialled.connection.abort();
       else this.#swarm.connected(entry, dialled.connection, dialled.rttMs);
     } finally {
       limit.cancel();

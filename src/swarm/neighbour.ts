@@ -2,6 +2,7 @@
 import { toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock, SocketAddress } from "../ports.ts";
+import type { HolePunchMessage } from "../wire/hole-punch.ts";
 import { type PauseReason, Pauses } from "../wire/pauses.ts";
 import type { ExtendedHandshake, PeerLink } from "../wire/types.ts";
 import type { KnownAddress } from "./address-book.ts";
@@ -17,6 +18,8 @@ export interface NeighbourSwarm {
   uploaded(bytes: number): void;
   peersLearnt(neighbour: Neighbour, added: readonly SocketAddress[]): void;
   dhtNode(address: SocketAddress): void;
+  /** It brings peers together, or wants that (BEP 55). */
+  holePunch?(neighbour: Neighbour, message: HolePunchMessage): void;
   ended(neighbour: Neighbour, error: Error | null): void;
   /** Handling the end of a neighbour failed by a fault of ours. */
   failed(error: unknown): void;
@@ -130,6 +133,10 @@ export abstract class Neighbour<Swarm extends NeighbourSwarm = NeighbourSwarm> {
 
   peers(added: readonly SocketAddress[]): void {
     this.swarm.peersLearnt(this, added);
+  }
+
+  holePunch(message: HolePunchMessage): void {
+    this.swarm.holePunch?.(this, message);
   }
 
   close(error: Error | null): void {

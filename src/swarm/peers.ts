@@ -1,7 +1,8 @@
 /** All peers of one torrent. */
 import { machineKey } from "../bytes/machine-key.ts";
 import { isNameOfV2 } from "../metainfo/hash-trees.ts";
-import type { TcpConnection } from "../ports.ts";
+import type { SocketAddress, TcpConnection } from "../ports.ts";
+import type { HolePunchMessage } from "../wire/hole-punch.ts";
 import type { LinkSettings } from "../wire/options.ts";
 import { hostKey } from "./address.ts";
 import { AddressBook, type KnownAddress } from "./address-book.ts";
@@ -11,6 +12,7 @@ import type { Suspect } from "./evidence.ts";
 import { introduce } from "./introduction.ts";
 import type { MetadataPeers } from "./metadata-fetch.ts";
 import { Neighbourhood } from "./neighbourhood.ts";
+import { Rendezvous } from "./rendezvous.ts";
 import { PeerRounds, type RoundPeers } from "./peer-rounds.ts";
 import { PeerSession, type PeerSwarm, type Torrent } from "./peer-session.ts";
 import { displacedBy } from "./places.ts";
@@ -29,12 +31,14 @@ export class Peers extends Neighbourhood<PeerSession> implements PeerSwarm, Roun
   readonly uploadBucket: TokenBucket;
   readonly #rounds: PeerRounds;
   readonly #departed = new Departed();
+  readonly #rendezvous: Rendezvous;
   #isWanted = true;
 
   constructor(context: SwarmContext, torrent: Torrent) {
     super(context, torrent.infohash, PEX_FIRST_MS, context.usesUtp ? context.utp : null);
     this.torrent = torrent;
     this.uploadBucket = context.uploadBucket;
+    this.#rendezvous = new Rendezvous(this);
     this.#rounds = new PeerRounds(this, context.uploadSlots, this.now());
   }
 
@@ -118,6 +122,28 @@ export class Peers extends Neighbourhood<PeerSession> implements PeerSwarm, Roun
     if (!this.encrypts(entry) && !entry.patient && this.torrent.eager) session.anticipate();
   }
 
+  override peersLearnt(session: PeerSession, added: readonly SocketAddress[]): void {
+    for (const address of this.tellsPeers ? added : []) this.#rendezvous.named(session, address);
+    super.peersLearnt(session, added);
+  }
+
+  unreached(entry: KnownAddress): void {
+    if (!this.isClosed && this.tellsPeers) this.#rendezvous.unreached(entry);
+  }
+
+  holePunch(session: PeerSession, message: HolePunchMessage): void {
+    if (this.tellsPeers) this.#rendezvous.message(session, message);
+  }
+
+  meet(address: SocketAddress, introducer: PeerSession): void {
+    if (!this.rule.allows(address, "pex", introducer.host)) return;
+    this.book.add(address, "pex");
+    const entry = this.book.get(address);
+    if (entry?.state !== "idle") return;
+    Object.assign(entry, { dialsUs: true, retryAtMs: this.now() });
+    this.pump();
+  }
+
   protected create(id: number, host: string, address: KnownAddress | null): PeerSession {
     return new PeerSession(this, id, host, address);
   }
@@ -139,7 +165,14 @@ export class Peers extends Neighbourhood<PeerSession> implements PeerSwarm, Roun
   protected override settings(): LinkSettings {
     const { infohash, transfer } = this.torrent;
     const v2 = transfer !== null && isNameOfV2(infohash, transfer.metainfo);
-    return { ...super.settings(), uploadOnly: this.isSeeding, infoBytes: transfer?.metainfo.infoBytes ?? null, v2 };
+    const meets = this.tellsPeers && this.context.usesUtp;
+    return {
+      ...super.settings(),
+      meets,
+      uploadOnly: this.isSeeding,
+      infoBytes: transfer?.metainfo.infoBytes ?? null,
+      v2,
+    };
   }
 
   protected override greet(session: PeerSession): void {

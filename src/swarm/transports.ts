@@ -21,6 +21,8 @@ export interface DialTarget {
   readonly address: SocketAddress;
   /** The way that led to it last. */
   transport: Transport;
+  /** A common neighbour has it dial us by uTP at this moment (BEP 55): our own datagrams let its ones in. */
+  dialsUs?: boolean;
 }
 
 /** What opens connections of one kind (`TcpPort`, `UtpEndpoint`). */
@@ -54,6 +56,10 @@ export class Transports {
    */
   async connect(entry: DialTarget, signal: AbortSignal): Promise<Dialled> {
     const utp = this.#utp;
+    if (utp !== null && entry.dialsUs === true) {
+      Object.assign(entry, { dialsUs: false, transport: "utp" });
+      return await this.#open(utp, entry.address, signal);
+    }
     if (utp === null) return await this.#open(this.#tcp, entry.address, signal);
     const first: Transport = entry.transport;
     const second: Transport = first === "tcp" ? "utp" : "tcp";

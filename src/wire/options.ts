@@ -25,6 +25,8 @@ export interface LinkSettings {
   readonly metadata?: boolean;
   /** ut_pex (BEP 11). Default true; false for private torrents (BEP 27). */
   readonly pex?: boolean;
+  /** ut_holepunch (BEP 55). Default false. */
+  readonly meets?: boolean;
   /** How many unanswered requests the peer may have, announced as `reqq`. Default 512. */
   readonly requestQueueLimit?: number;
   /** `v`. Default "millrace 0.1.0". */

@@ -11,6 +11,7 @@ import { ControlWire, type PeerFlags } from "./control-wire.ts";
 import { type DontHaveExchange, installDontHave } from "./dont-have.ts";
 import { ownHandshake } from "./extended-handshake.ts";
 import { FrameReader, MessageId } from "./frame-reader.ts";
+import { type HolePunchExchange, type HolePunchMessage, installHolePunch } from "./hole-punch.ts";
 import { Handshake, inStage, lostConnection } from "./handshake.ts";
 import { answerBytes, hashMessage, HashMessageId, type HashRequest } from "./hash-messages.ts";
 import { DEFAULT_REQUEST_QUEUE_LIMIT, MAX_SEND_BACKLOG_BYTES } from "./limits.ts";
@@ -53,6 +54,7 @@ export class WireLink implements PeerLink {
   #decipher: ((bytes: Uint8Array) => Uint8Array) | null = null;
   #metadataExchange: MetadataExchange | null = null;
   #peerExchange: PeerExchange | null = null;
+  #holePunchExchange: HolePunchExchange | null = null;
   #liveExchange: LiveExchange | null = null;
   #dontHaveExchange: DontHaveExchange | null = null;
   #requests = new RequestLedger(DEFAULT_REQUEST_QUEUE_LIMIT);
@@ -208,6 +210,10 @@ export class WireLink implements PeerLink {
     this.#outbox.messages(hashMessage(id, request, hashes));
   }
 
+  sendHolePunch(message: HolePunchMessage): void {
+    if (this.#state === OPEN) this.#holePunchExchange?.send(message);
+  }
+
   sendLive(message: Uint8Array): void {
     if (this.#state === OPEN) this.#liveExchange?.send(message);
   }
@@ -314,10 +320,10 @@ export class WireLink implements PeerLink {
       });
     }
     if (settings.pex !== false) {
-      const peers: PeerLinkHandlers["peers"] = (added, dropped) => handlers.peers(added, dropped);
-      this.#peerExchange = installPeerExchange(this.#wire, { clock, peers });
+      this.#peerExchange = installPeerExchange(this.#wire, { clock, peers: (...peers) => handlers.peers(...peers) });
     }
     const live = settings.live ?? null;
+    if (settings.meets === true) this.#holePunchExchange = installHolePunch(this.#wire, (m) => handlers.holePunch?.(m));
     if (live !== null) this.#liveExchange = installLive(this.#wire, (message) => handlers.live?.(message));
     this.#receiver = new MessageReceiver({
       wire: this.#wire,

@@ -1,4 +1,5 @@
 /** A peer connection as the swarm sees it: BEP 3, 6, 9, 10, 11 over one TCP connection, plain or encrypted. */
+import type { HolePunchMessage } from "./hole-punch.ts";
 import type { PieceShape } from "../bytes/piece-shape.ts";
 import type { SocketAddress } from "../ports.ts";
 import type { HashRequest } from "./hash-messages.ts";
@@ -86,6 +87,8 @@ export interface PeerLinkHandlers {
   hashes?(request: HashRequest, hashes: Uint8Array): void;
   /** BEP 52: the far end does not have the hashes that we asked for. */
   hashReject?(request: HashRequest): void;
+  /** BEP 55; only with `LinkSettings.meets`. */
+  holePunch?(message: HolePunchMessage): void;
   /** A `live1` message, which the receiver may keep; only with `LinkSettings.live`. */
   live?(message: Uint8Array): void;
   /** Last call. `error` is a MillraceError; `protocol_violation` when the peer broke a rule (see `offenceOf`). */
@@ -139,6 +142,8 @@ export interface PeerLink {
   push(piece: number, offset: number, data: Uint8Array): boolean;
   /** Sends a message about hashes (BEP 52), one of `HashMessageId`. */
   sendHash(id: number, request: HashRequest, hashes?: Uint8Array): void;
+  /** Sends a message of BEP 55; does nothing unless both ends offer it. */
+  sendHolePunch(message: HolePunchMessage): void;
   /** Sends a `live1` message; does nothing unless both ends offer it. */
   sendLive(message: Uint8Array): void;
   /** Bytes queued for sending. */
