@@ -57,18 +57,29 @@ export async function channelSources(
   return playbackOf(c, parts, params, output, earlier(parts, params, members));
 }
 
-/**
- * `members` at the addresses of what they sent at `start_from`, where their lists name such; `members` themselves where a
- * window that is here reaches back so far, or nobody has it.
- */
+/** `members` as they were at `start_from`, if it names such a time; `members` themselves where nobody has that. */
 function earlier(
-  { sessions, clock }: HttpParts,
+  parts: HttpParts,
   { start_from: startS }: PlaybackParams,
   members: readonly ChannelMember[],
 ): readonly ChannelMember[] {
-  const nowS = Math.floor(clock.now() / 1000);
   // Small numbers are seconds of a film.
-  if (startS === undefined || startS < LEAST_UNIX_S || startS > nowS - LEAST_BACK_S) return members;
+  if (startS === undefined || startS < LEAST_UNIX_S || startS > parts.clock.now() / 1000 - LEAST_BACK_S) return members;
+  const found = membersAt(parts, startS, members);
+  return found.length === 0 ? members : found;
+}
+
+/**
+ * Those of `members` whose lists say where they have what they sent from `startS` on, Unix seconds, at the addresses of that, for
+ * `durationS` or a long film. All of them where a window that is here reaches back so far.
+ */
+export function membersAt(
+  { sessions, clock }: HttpParts,
+  startS: number,
+  members: readonly ChannelMember[],
+  durationS: number = MOST_BACK_S,
+): readonly ChannelMember[] {
+  const nowS = Math.floor(clock.now() / 1000);
   const isHere = sessions.list().some((session) => {
     if (session.kind !== "live" || session.stream.source.channel === undefined) return false;
     const { stream } = session;
@@ -76,13 +87,12 @@ function earlier(
     return members.some(({ id }) => id === item) && (stream.window.oldestMs ?? Infinity) <= startS * 1000;
   });
   if (isHere) return members;
-  const time = { startS: Math.floor(startS), durationS: Math.min(MOST_BACK_S, nowS - Math.floor(startS)), nowS };
-  const found = members.flatMap((member) => {
+  const time = { startS: Math.floor(startS), durationS: Math.min(durationS, nowS - Math.floor(startS)), nowS };
+  return members.flatMap((member) => {
     const [name, address] = member.selector;
     const at = name === "direct_url" ? catchupAddress(address, member.attributes, time) : null;
     return at === null ? [] : [{ ...member, selector: ["direct_url", at] as const }];
   });
-  return found.length === 0 ? members : found;
 }
 
 /** The channel whose address a start names itself; null when it names none. Rejects with `denied`. */

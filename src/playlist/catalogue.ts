@@ -3,10 +3,12 @@ import { type RawBuilder, sql } from "kysely";
 import { foldText } from "../database/names.ts";
 import type { Store } from "../database/store.ts";
 import { Categories } from "./categories.ts";
+import { catchupDays } from "./catchup.ts";
 import { among, isIn, isIndexed, listed, titleContains, titlesWith } from "./listing.ts";
 import { libraryVersion, matchesOf, type Selection } from "./matches.ts";
 import { GUIDE_ID } from "./guide/export.ts";
 import { HAS_STREAM } from "./playable.ts";
+import { type LibraryTorrent, libraryTorrents, type TorrentRequest } from "./torrents.ts";
 
 /** One item. */
 export interface CatalogueItem {
@@ -24,6 +26,8 @@ export interface CatalogueItem {
   readonly tvgId: string;
   /** When it was added, Unix seconds. */
   readonly addedS: number;
+  /** How many days of it can be watched later; 0: it has no archive. */
+  readonly archiveDays: number;
 }
 
 /** How televisions sort items: channels, films, and torrents of several files. Each item is of one kind. */
@@ -111,16 +115,22 @@ interface Row {
   readonly category: string | null;
   readonly tvg_id: string;
   readonly created_at: number;
+  readonly url: string | null;
+  /** Of its entry in a list, JSON; null where nothing in them is about an archive. */
+  readonly attributes: string | null;
 }
 
 const COLUMNS =
   sql`playlist_items.id, title, playlist_items.category, ${GUIDE_ID} AS tvg_id, created_at, is_live, is_multi_tfile AND is_live <> 1 AND file_index IS NULL AS is_multi,
+  iif(imported LIKE '%"catchup%', json_extract(imported, '$.attributes'), NULL) AS attributes, playlist_items.url,
   iif(poster <> '', poster, iif(tvg_logo LIKE 'data:%', '', tvg_logo)) AS picture`;
 
-function itemOf({ id, title, is_live, is_multi, picture, category, tvg_id, created_at }: Row): CatalogueItem {
+function itemOf(row: Row): CatalogueItem {
+  const { id, title, is_live, is_multi, picture, category, tvg_id, created_at, url, attributes } = row;
   return {
     ...{ id, title, isLive: is_live, isMulti: Boolean(is_multi), picture },
     ...{ category: category ?? "", tvgId: tvg_id, addedS: created_at },
+    archiveDays: attributes === null ? 0 : catchupDays(url ?? "", JSON.parse(attributes)),
   };
 }
 

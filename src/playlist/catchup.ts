@@ -11,6 +11,9 @@ export interface CatchupTime {
 /** Longest address that is made, characters. */
 const MAX_CHARS = 8192;
 const DAY_S = 86_400;
+const USUAL_DAYS = 7;
+/** More than any archive has. */
+const MAX_DAYS = 365;
 
 /**
  * The address at which the channel of `address` can be watched from `time.startS` on; null where its list says nothing of
@@ -32,6 +35,13 @@ export function catchupAddress(
   if (template === null) return null;
   const filled = fill(template, time);
   return filled.length + fields.length > MAX_CHARS || !URL.canParse(filled) ? null : filled + fields;
+}
+
+/** How many days of the channel of `address` can be watched, where its list does not say: a week; 0: none. */
+export function catchupDays(address: string, attributes: Readonly<Record<string, string>>): number {
+  if (catchupAddress(address, attributes, { startS: 0, durationS: 1, nowS: 0 }) === null) return 0;
+  const days = Number(attributes["catchup-days"] || attributes["timeshift"] || attributes["tvg-rec"] || 0);
+  return days > 0 ? Math.ceil(Math.min(days, MAX_DAYS)) : USUAL_DAYS;
 }
 
 /** The address with words in braces; null: it cannot be made. */

@@ -53,7 +53,7 @@ test("Catalogue.items() returns pages of enabled items that this engine plays, b
     };
     assertEquals([total, Number.isInteger(addedS), one], [3, true, {
       ...{ id: 2, title: "The ABC News", isLive: 1, isMulti: false, picture: "https://e.example/p.png" },
-      ...{ category: "News", tvgId: "" },
+      ...{ category: "News", tvgId: "", archiveDays: 0 },
     }]);
     const { entries: [multi] } = await catalogue.items({ offset: 2, limit: 1 });
     assertEquals([multi!.isMulti, multi!.picture], [true, ""]);

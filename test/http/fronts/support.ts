@@ -1,7 +1,10 @@
 /** An engine in memory with fronts, and a torrent that somebody seeds. */
 import { after, before } from "node:test";
 import { clip } from "../../support/fixtures.ts";
-import { type SeededFiles, seedFiles } from "../../support/engine.ts";
+import { loadPorts } from "../../../platform/detect.ts";
+import { Accounts } from "../../../src/account/accounts.ts";
+import { createStore, storeLocation } from "../../../src/database/store.ts";
+import { type SeededFiles, seedFiles, temporaryDirectory } from "../../support/engine.ts";
 import { ADDRESSES, withEngine } from "../../api/support.ts";
 import type { EngineOptions } from "../../../src/engine.ts";
 import type { FrontName } from "../../../src/http/context.ts";
@@ -29,6 +32,27 @@ export async function withFront(
       });
     await body(ask, call);
   }, { fronts: [name], ...options });
+}
+
+/** The account of `withAccount`. */
+export const ACCOUNT = { user: "viewer@example.org", password: "a+b/c d?ä" };
+
+/** The same with an account, and a directory for what the engine keeps. */
+export async function withAccount(
+  name: FrontName,
+  body: Parameters<typeof withFront>[1],
+  options: (directory: string) => EngineOptions = () => ({}),
+): Promise<void> {
+  const { path: stateDir, remove } = await temporaryDirectory();
+  try {
+    const ports = await loadPorts({ log: { level: "error" } });
+    const store = createStore(ports, storeLocation({ databaseUrl: null, databaseToken: null, stateDir }), {});
+    await new Accounts(store, ports.clock).add(ACCOUNT.user, ACCOUNT.password);
+    await store.close();
+    await withFront(name, body, { stateDir, ...options(stateDir) });
+  } finally {
+    await remove();
+  }
 }
 
 /** A season of two episodes, with a text beside the first; in the torrent the second comes first. */

@@ -1,18 +1,15 @@
 /** The front of an Xtream codes panel, asked as apps for television ask. */
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { temporaryDirectory } from "../../support/engine.ts";
-import { loadPorts } from "../../../platform/detect.ts";
-import { Accounts } from "../../../src/account/accounts.ts";
-import { createStore, storeLocation } from "../../../src/database/store.ts";
 import { writeXmltvTime } from "../../../src/playlist/guide/xmltv-time.ts";
+import { EndlessClip } from "../../playback/live-support.ts";
+import { until } from "../../support/until.ts";
 import { serveWeb } from "../../support/web.ts";
 import { TOKEN } from "../../api/support.ts";
-import { type Ask, AT, SEASON, seededSeason, withFront } from "./support.ts";
+import { ACCOUNT, type Ask, AT, SEASON, seededSeason, withAccount, type withFront } from "./support.ts";
 
 const season = seededSeason();
-const USER = "viewer@example.org";
-const PASSWORD = "a+b/c d?ä";
+const { user: USER, password: PASSWORD } = ACCOUNT;
 const LOGIN = new URLSearchParams({ username: USER, password: PASSWORD });
 const NAMES = `${encodeURIComponent(USER)}/${encodeURIComponent(PASSWORD)}`;
 
@@ -20,18 +17,7 @@ const NAMES = `${encodeURIComponent(USER)}/${encodeURIComponent(PASSWORD)}`;
 type Json = any;
 
 /** Runs `body` with the front of an engine that has one account. */
-async function withAccount(body: Parameters<typeof withFront>[1]): Promise<void> {
-  const { path: stateDir, remove } = await temporaryDirectory();
-  try {
-    const ports = await loadPorts({ log: { level: "error" } });
-    const store = createStore(ports, storeLocation({ databaseUrl: null, databaseToken: null, stateDir }), {});
-    await new Accounts(store, ports.clock).add(USER, PASSWORD);
-    await store.close();
-    await withFront("xtream", body, { stateDir });
-  } finally {
-    await remove();
-  }
-}
+const withPanel = (body: Parameters<typeof withFront>[1]) => withAccount("xtream", body);
 
 async function ofApi(ask: Ask, action: string, more = ""): Promise<Json> {
   const response = await ask(`/player_api.php?${LOGIN}${action === "" ? "" : `&action=${action}`}${more}`);
@@ -40,7 +26,7 @@ async function ofApi(ask: Ask, action: string, more = ""): Promise<Json> {
 }
 
 test("an app signs in, reads categories, channels, films and series, and plays an episode", () =>
-  withAccount(async (ask, call) => {
+  withPanel(async (ask, call) => {
     const add = async (item: Record<string, string>) =>
       (await call("playlist_add_item", { token: TOKEN, ...item })).result as number;
     const channel = await add({ title: "News", category: "Live", infohash: "1".repeat(40), is_live: "1" });
@@ -93,7 +79,7 @@ test("an app signs in, reads categories, channels, films and series, and plays a
   }));
 
 test("get.php lists channels and films under the account's name, and xmltv.php and get_short_epg what is on", () =>
-  withAccount(async (ask, call) => {
+  withPanel(async (ask, call) => {
     const nowS = Math.floor(Date.now() / 1000);
     const programme = (title: string, fromS: number, untilS: number) =>
       `<programme start="${writeXmltvTime(nowS + fromS)}" stop="${writeXmltvTime(nowS + untilS)}" channel="x">` +
@@ -133,8 +119,55 @@ test("get.php lists channels and films under the account's name, and xmltv.php a
     assertMatch(list, /tvg-id="x"/);
   }));
 
+test("a channel whose list names an archive has tv_archive, and both addresses of catch-up lead there", async () => {
+  const asked: string[] = [];
+  const web = await serveWeb((request, response) => {
+    asked.push(request.url ?? "");
+    const media = new EndlessClip();
+    response.write(media.next(2500));
+    const timer = setInterval(() => response.write(media.next(50)), 50);
+    response.on("close", () => clearInterval(timer));
+  });
+  try {
+    await withPanel(async (ask, call) => {
+      const entries =
+        `catchup="append" catchup-source="?from={utc}&s={duration}" catchup-days="3",One\n${web.base}/live`;
+      const body = new FormData();
+      body.set("file", new File([`#EXTM3U\n#EXTINF:-1 ${entries}\n#EXTINF:-1,Two\n${web.base}/two\n`], "list.m3u"));
+      await call("playlist_import", { token: TOKEN }, { init: { method: "POST", body } });
+      let streams: Json[] = [];
+      await until("the list is imported", async () => (streams = await ofApi(ask, "get_live_streams")).length === 2);
+      const archives = streams.map((
+        { name, tv_archive, tv_archive_duration },
+      ) => [name, tv_archive, tv_archive_duration]);
+      assertEquals(archives, [["One", 1, 3], ["Two", 0, 0]]);
+      const list = await (await ask(`/get.php?${LOGIN}&type=m3u_plus`)).text();
+      assertMatch(list, /catchup="xc" catchup-days="3".*,One/);
+      const startS = Math.floor(Date.now() / 60_000) * 60 - 7200;
+      const startOf = (unixS: number) =>
+        new Date(unixS * 1000).toISOString().slice(0, 16).replace("T", ":").replace(/:(\d\d)$/, "-$1");
+      const [one, two] = streams.map(({ stream_id }) => stream_id);
+      const start = startOf(startS);
+      const later = `${LOGIN}&stream=${one}&start=${startOf(startS + 60)}&duration=30`;
+      for (const path of [`/timeshift/${NAMES}/30/${start}/${one}.ts`, `/streaming/timeshift.php?${later}`]) {
+        const response = await ask(path);
+        assertEquals([response.status, response.headers.get("content-type")], [200, "video/mp2t"], path);
+        const reader = response.body!.getReader();
+        assertEquals((await reader.read()).value?.[0], 0x47);
+        await reader.cancel();
+      }
+      assertEquals(asked, [`/live?from=${startS}&s=1800`, `/live?from=${startS + 60}&s=1800`]);
+      assertEquals((await ask(`/timeshift/${NAMES}/30/${start}/${two}.ts`)).status, 404);
+      assertEquals((await ask(`/timeshift/${NAMES}/30/yesterday/${one}.ts`)).status, 400);
+      assertEquals((await ask(`/timeshift/nobody/no/30/${start}/${one}.ts`)).status, 403);
+    });
+  } finally {
+    await web.close();
+  }
+});
+
 test("a wrong password opens nothing, and every caller needs one", () =>
-  withAccount(async (ask, call) => {
+  withPanel(async (ask, call) => {
     await call("playlist_add_item", { token: TOKEN, title: "News", infohash: "1".repeat(40), is_live: "1" });
     const wrong = await ask(`/player_api.php?username=${USER}&password=no`, { from: "loopback" });
     assertEquals([wrong.status, await wrong.json()], [200, { user_info: { auth: 0 } }]);

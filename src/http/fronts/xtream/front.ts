@@ -52,6 +52,13 @@ export const XTREAM: Front = {
       add(["/xmltv.php"], guide);
       add(["/live/:user/:password/:id", "/:user/:password/:id{[0-9]+(?:\\.[a-z0-9]+)?}"], live);
       add(["/movie/:user/:password/:id"], (c, of) => film(c, of, false));
+      add(["/timeshift/:user/:password/:minutes/:start/:id"], (c, of) => {
+        return archive(c, of, c.req.param("start") ?? "", c.req.param("minutes") ?? "");
+      });
+      add(
+        ["/streaming/timeshift.php"],
+        (c, of) => archive(c, of, c.req.query("start") ?? "", c.req.query("duration") ?? ""),
+      );
       add(["/series/:user/:password/:id"], (c, of) => film(c, of, true));
       // HLS leads there.
       if (prefix === "") addStreamRoutes(app, ground.parts);
@@ -161,6 +168,7 @@ async function list(c: HttpContext, of: Parts, base: string): Promise<Response> 
       "tvg-name": item.title,
       "tvg-logo": item.picture,
       "group-title": item.category,
+      ...(item.archiveDays > 0 ? { catchup: "xc", "catchup-days": String(item.archiveDays) } : {}),
     };
     return { url, title: item.title || "?", durationSeconds: -1, attributes, group: "", directives: [] };
   };
@@ -194,9 +202,11 @@ async function guide(c: HttpContext, of: Parts): Promise<Response> {
   return new Response(streamed(of.parts.api.guide.export({ logoUrl: () => "" })), { headers });
 }
 
-/** Number and ending of the last part of a path. Rejects with `denied` where name and password are wrong. */
+/** Number and ending that an address names. Rejects with `denied` where name and password are wrong. */
 async function named(c: HttpContext, of: Parts): Promise<{ readonly id: number; readonly isHls: boolean }> {
-  const { user = "", password = "", id = "" } = c.req.param() as Record<string, string>;
+  const given = c.req.param() as Record<string, string>;
+  const { user, password } = given["id"] === undefined ? inQuery(c) : { user: "", password: "", ...given };
+  const id = given["id"] ?? c.req.query("stream") ?? "";
   if (await login(c, of, { user, password }) === null) throw new MillraceError("denied", "wrong name or password");
   const [, digits, ending] = /^(\d{1,15})(?:\.(\w{1,8}))?$/.exec(id) ?? [];
   if (digits === undefined) throw new MillraceError("not_found", "the library has nothing by that number");
@@ -215,6 +225,20 @@ async function live(c: HttpContext, of: Parts): Promise<Response> {
     return await itemResponse(c, parts, { item, fileIndex: null }, OUTPUT_TYPES.ts);
   }
   return await hlsOfItem(c, parts, item);
+}
+
+/** What a channel sent in the minutes from a time on, in UTC. */
+async function archive(c: HttpContext, of: Parts, start: string, minutes: string): Promise<Response> {
+  const { id: item } = await named(c, of);
+  const [, day, hour, minute, second = "00"] = /^(\d{4}-\d\d-\d\d)[:_ ](\d\d)[-:](\d\d)(?:[-:](\d\d))?$/.exec(start) ??
+    [];
+  const startMs = day === undefined ? NaN : Date.parse(`${day}T${hour}:${minute}:${second}Z`);
+  if (Number.isNaN(startMs) || !/^\d{1,4}$/.test(minutes)) {
+    throw new MillraceError("invalid_argument", "a start as YYYY-MM-DD:HH-MM and a number of minutes are expected");
+  }
+  if (c.req.raw.method === "HEAD") return new Response(null, { headers: { "content-type": OUTPUT_TYPES.ts } });
+  const past = { startS: startMs / 1000, durationS: Math.max(1, Number(minutes)) * 60 };
+  return await itemResponse(c, of.parts, { item, fileIndex: null }, OUTPUT_TYPES.ts, past);
 }
 
 /** A film, or an episode of a series. */

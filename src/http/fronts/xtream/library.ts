@@ -94,7 +94,8 @@ export class XtreamLibrary {
         return {
           ...common,
           ...{ stream_type: "live", stream_id: item.id, stream_icon: item.picture, thumbnail: "" },
-          ...{ epg_channel_id: item.tvgId === "" ? null : item.tvgId, tv_archive: 0, tv_archive_duration: 0 },
+          ...{ epg_channel_id: item.tvgId === "" ? null : item.tvgId, tv_archive: Number(item.archiveDays > 0) },
+          tv_archive_duration: item.archiveDays,
         };
       case "film":
         return {
@@ -154,7 +155,8 @@ export class XtreamLibrary {
     return found.programmes.map(({ start, stop, lang, title, description }) => ({
       ...{ id: String(start), epg_id: channel.tvgId, channel_id: channel.tvgId, lang },
       ...{ title: base64(title), description: base64(description), start: clockText(start), end: clockText(stop) },
-      ...{ start_timestamp: String(start), stop_timestamp: String(stop), has_archive: 0 },
+      ...{ start_timestamp: String(start), stop_timestamp: String(stop) },
+      has_archive: Number(start < nowS && start > nowS - channel.archiveDays * 86_400),
       now_playing: Number(start <= nowS && nowS < stop),
     }));
   }
