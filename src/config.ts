@@ -23,7 +23,17 @@ const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 
 /** What `--front` turns on. */
-const FRONTS = ["hdhomerun", "dlna", "torrserver", "webdav", "xtream", "stremio", "stremio-server"] as const;
+const FRONTS = [
+  "hdhomerun",
+  "dlna",
+  "torrserver",
+  "webdav",
+  "xtream",
+  "stremio",
+  "stremio-server",
+  "torznab",
+  "qbittorrent",
+] as const;
 
 /** Default of `--cache-limit`, bytes: a few films on disk, one film's window in memory. */
 const CACHE_LIMIT_BYTES = { disk: 10 * GIB, ram: 512 * MIB } as const;
@@ -153,7 +163,7 @@ const OPTIONS = {
     "front",
     value.list(value.withPort(...FRONTS)),
     [],
-    "Also be a server that other programs know, with =PORT at a port of its own, too: hdhomerun, a tuner with the library's channels; dlna, a media server with the library; torrserver, for apps that know TorrServer; webdav, the library as a folder; xtream, for apps that know Xtream codes; stremio, an add-on for that app; stremio-server, the server that plays torrents for that app; repeatable",
+    "Also be a server that other programs know, with =PORT at a port of its own, too: hdhomerun, a tuner with the library's channels; dlna, a media server with the library; torrserver, for apps that know TorrServer; webdav, the library as a folder; xtream, for apps that know Xtream codes; stremio, an add-on for that app; stremio-server, the server that plays torrents for that app; torznab, an indexer of the library's torrents; qbittorrent, for programs that add torrents by its Web API; repeatable",
   ),
   frontPages: option(
     "front-pages",

@@ -124,6 +124,14 @@ async function assemble(ground: Ground): Promise<Engine> {
     fronts: options.fronts ?? [],
     frontPages: options.frontPages ?? [],
     frontStates,
+    whole: {
+      directory: options.cache === "disk" && options.cacheLimitBytes === 0 ? options.cacheDir ?? null : null,
+      acquire: (target) => manager.acquire(target),
+      remove: async (infohashHex) => {
+        await manager.swarms.closed(infohashHex);
+        await cache.remove(infohashHex);
+      },
+    },
     clock,
     log,
     metrics,

@@ -6,6 +6,8 @@ import type { Sessions } from "../playback/sessions.ts";
 import type { CacheFigures, EgressFacts } from "../playback/stat.ts";
 import type { PagePlayers } from "../players/pages/page-players.ts";
 import type { Clock, Logger, RequestInfo, RuntimeFacts } from "../ports.ts";
+import type { Lease } from "../swarm/leases.ts";
+import type { Swarm, SwarmTarget } from "../swarm/types.ts";
 import type { AccessPolicy } from "./address.ts";
 import type { Admission } from "./admission.ts";
 import type { ApiParts } from "./api/parts.ts";
@@ -15,7 +17,29 @@ import type { RequestCaller } from "./request-caller.ts";
 import type { SentSessions } from "./sent-sessions.ts";
 
 /** An interface of another server or device that the engine can show: see the page on fronts. */
-export type FrontName = "hdhomerun" | "dlna" | "torrserver" | "webdav" | "xtream" | "stremio" | "stremio-server";
+export type FrontName =
+  | "hdhomerun"
+  | "dlna"
+  | "torrserver"
+  | "webdav"
+  | "xtream"
+  | "stremio"
+  | "stremio-server"
+  | "torznab"
+  | "qbittorrent";
+
+/** Torrents that are downloaded whole. */
+export interface WholeTorrents {
+  /**
+   * Where their files are, each torrent's in a folder named after its infohash; null: nothing is kept whole, because pieces are in
+   * memory, or make room for others.
+   */
+  readonly directory: string | null;
+  /** As `SwarmManager.acquire`. */
+  acquire(target: SwarmTarget): Lease<Swarm>;
+  /** Removes a torrent's pieces. Rejects with `conflict` while somebody uses them. */
+  remove(infohashHex: string): Promise<void>;
+}
 
 /** Parts of the engine that routes use. */
 export interface HttpParts {
@@ -42,6 +66,7 @@ export interface HttpParts {
   /** Those of them that pages of every origin may use. */
   readonly frontPages: readonly FrontName[];
   readonly frontStates: FrontStates;
+  readonly whole: WholeTorrents;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;

@@ -3,6 +3,7 @@ import { type RawBuilder, sql } from "kysely";
 import { foldText } from "../database/names.ts";
 import type { Store } from "../database/store.ts";
 import { Categories } from "./categories.ts";
+import { contentHashes, hashIs } from "./identity.ts";
 import { catchupDays } from "./catchup.ts";
 import { among, isIn, isIndexed, listed, titleContains, titlesWith } from "./listing.ts";
 import { libraryVersion, matchesOf, type Selection } from "./matches.ts";
@@ -98,6 +99,21 @@ export class Catalogue {
   ): Promise<CataloguePage<{ readonly name: string; readonly items: number }>> {
     const all = await this.#categories.of(filter === undefined ? PLAYABLE : sql`${PLAYABLE} AND ${filterOf(filter)}`);
     return { total: all.length, entries: all.slice(offset, offset + limit) };
+  }
+
+  /** A page of the torrents that match, the newest first. */
+  async torrents(request: TorrentRequest): Promise<CataloguePage<LibraryTorrent>> {
+    return await libraryTorrents(this.#store, request);
+  }
+
+  /** Whether an item names the torrent with this infohash, lower-case hex. */
+  async hasTorrent(infohash: string): Promise<boolean> {
+    const { hash } = contentHashes({ infohash, contentId: null, url: null, title: "" });
+    const { rows } = await sql`SELECT 1 FROM playlist_items WHERE is_deleted = 0 AND ${
+      hashIs("hash", sql`${hash}`)
+    } LIMIT 1`
+      .execute(await this.#store.read());
+    return rows.length > 0;
   }
 
   /** A 32-bit number that changes when items were added, changed or removed. */

@@ -59,6 +59,8 @@ test("hundreds of requests that arrive at once keep another client waiting for f
       `PROPFIND /webdav/ HTTP/1.1\r\nHost: ${host}\r\nDepth: 1\r\n\r\n`,
       `GET /stremio/catalog/movie/millrace-movie/search=a.json HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
       `GET /stremio-server/stats.json HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+      `GET /torznab/api?t=search&cat=5000,2000 HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+      `GET /qbittorrent/api/v2/torrents/info HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
       `POST /torrserver/torrents HTTP/1.1\r\nHost: ${host}\r\nContent-Length: ${ADD.length}\r\n\r\n${ADD}`,
     ];
     for (const request of requests) {
@@ -73,4 +75,4 @@ test("hundreds of requests that arrive at once keep another client waiting for f
         }
       });
     }
-  }, ["--front", "dlna,hdhomerun,torrserver,webdav,stremio,stremio-server"]));
+  }, ["--front", "dlna,hdhomerun,torrserver,webdav,stremio,stremio-server,torznab,qbittorrent"]));

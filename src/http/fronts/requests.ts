@@ -62,6 +62,52 @@ export async function jsonBody<T>(
   }
 }
 
+/** Most parts of a form: real ones have some ten. */
+const MAX_FORM_PARTS = 1000;
+/** Largest form that carries no file, bytes: links of 50 torrents. */
+const MAX_TEXT_FORM_BYTES = 1024 * 1024;
+
+/**
+ * Reads a form, whose bytes count as held until `use` is through with it. A body without a type is an empty form. Throws
+ * `invalid_argument` where the body is none, and `too_large`.
+ */
+export async function withForm<T>(
+  c: HttpContext,
+  parts: HttpParts,
+  maxBytes: number,
+  use: (form: FormData) => Promise<T>,
+): Promise<T> {
+  const hold = parts.admission.body(c.get("caller").holder);
+  try {
+    const contentType = c.req.header("content-type") ?? "";
+    const most = /^multipart\//i.test(contentType) ? maxBytes : Math.min(maxBytes, MAX_TEXT_FORM_BYTES);
+    const tooLarge = () => new MillraceError("too_large", `the form has more than ${most} bytes`);
+    const bytes = await readBody(c.req.raw, parts.clock, most, hold, tooLarge);
+    if (bytes.length > SMALL_BYTES) await nextTurn();
+    return await use(bytes.length === 0 && contentType === "" ? new FormData() : await formOf(bytes, contentType));
+  } finally {
+    hold.release();
+  }
+}
+
+async function formOf(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<FormData> {
+  try {
+    if (dashedLines(bytes) > MAX_FORM_PARTS) throw new Error("too many parts");
+    return await new Response(bytes, { headers: { "content-type": contentType } }).formData();
+  } catch {
+    throw new MillraceError("invalid_argument", "a form is expected");
+  }
+}
+
+/** Lines that begin like one between two parts: each part costs far more than the few bytes that it may have. */
+function dashedLines(bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = bytes.indexOf(0x0a); at >= 0; at = bytes.indexOf(0x0a, at + 1)) {
+    if (bytes[at + 1] === 0x2d && bytes[at + 2] === 0x2d) count++;
+  }
+  return count;
+}
+
 function parsed(json: string): unknown {
   try {
     return JSON.parse(json);

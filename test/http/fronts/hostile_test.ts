@@ -123,3 +123,72 @@ test("--front xtream tells strangers nothing, whatever they send", () =>
       assert(status >= 400 && status < 500, `${path.slice(0, 20)} ${status}`);
     }
   }));
+
+test("--front torznab answers whatever is asked with XML, and climbs nowhere", () =>
+  withFront("torznab", async (ask) => {
+    for (const path of CLIMBING) {
+      for (const place of [`/api${path}`, `/api/v2.0/indexers${path}/results/torznab/api`]) {
+        const { status } = await assertWell(ask, place);
+        assert(status === 404 || status === 200, `${place} ${status}`);
+      }
+    }
+    for (const value of [...NUMBERS, "%00", "%zz", "'\"><&]]>", "x".repeat(5000), "%22".repeat(1000)]) {
+      for (const name of ["t", "q", "cat", "season", "ep", "offset", "limit", "apikey", "year", "tvdbid"]) {
+        const query = name === "t" ? `t=${value}` : `t=tvsearch&${name}=${value}`;
+        const response = await ask(`/api?${query}`);
+        assertEquals(response.status, 200, query.slice(0, 60));
+        assert(/^<\?xml[^]*(?:<\/rss>|<error [^<>&]*\/>)\n$/.test(await response.text()), query.slice(0, 60));
+      }
+    }
+    const categories = Array.from({ length: 5000 }, (_, at) => at).join(",");
+    assertEquals((await assertWell(ask, `/api?t=search&cat=${categories}`)).status, 200);
+  }));
+
+test("--front qbittorrent refuses malformed forms, links and infohashes", () =>
+  withFront("qbittorrent", async (ask) => {
+    const post = (path: string, body: BodyInit, type?: string) =>
+      assertWell(ask, `/api/v2/${path}`, {
+        method: "POST",
+        body,
+        headers: type === undefined ? {} : { "content-type": type },
+      });
+    const form = "application/x-www-form-urlencoded";
+    const multipart = "multipart/form-data; boundary=x";
+    const part = '--x\r\ncontent-disposition: form-data; name="urls"\r\n\r\n\r\n';
+    for (
+      const [body, type, status] of [
+        ["{", "application/json", 400],
+        ["no form", multipart, 400],
+        [`${part.repeat(2000)}--x--\r\n`, multipart, 400],
+        ["urls=".padEnd(1_100_000, "x"), form, 413],
+      ] as const
+    ) {
+      assertEquals((await post("torrents/add", body, type)).status, status, body.slice(0, 20));
+    }
+    for (const link of ["", "x", "file:///etc/passwd", "javascript:1", "magnet:?xt=urn:btih:x", "%00", HASH.slice(1)]) {
+      const answer = await ask("/api/v2/torrents/add", { method: "POST", body: new URLSearchParams({ urls: link }) });
+      assertEquals([answer.status, await answer.text()], [200, "Fails."], link);
+    }
+    const many = new URLSearchParams({ urls: `magnet:?xt=urn:btih:${HASH}\n`.repeat(60) });
+    assertEquals(await (await ask("/api/v2/torrents/add", { method: "POST", body: many })).text(), "Fails.");
+    const file = new FormData();
+    file.set("torrents", new File(["d4:infod6:lengthi-1ee"], "x.torrent"));
+    assertEquals(await (await ask("/api/v2/torrents/add", { method: "POST", body: file })).text(), "Fails.");
+    for (const id of [...NUMBERS, HASH, "..", "%00"]) {
+      for (const path of ["properties", "files", "trackers"]) {
+        assertEquals((await assertWell(ask, `/api/v2/torrents/${path}?hash=${id}`)).status, 404, id);
+      }
+      for (const path of ["delete", "stop", "start", "setCategory", "setShareLimits", "addTags"]) {
+        const fields = { hashes: id, category: "", ratioLimit: id, tags: id, deleteFiles: "true" };
+        const { status } = await assertWell(ask, `/api/v2/torrents/${path}`, {
+          method: "POST",
+          body: new URLSearchParams(fields),
+        });
+        assertEquals(status, 200, `${path} ${id}`);
+      }
+    }
+    assertEquals((await post("torrents/delete", "", form)).status, 400);
+    assertEquals((await post("torrents/createCategory", `category=${"x".repeat(300)}`, form)).status, 400);
+    for (const path of CLIMBING) assertEquals((await assertWell(ask, `/api/v2${path}`)).status, 404, path);
+    assertEquals((await assertWell(ask, "/api/v2/auth/login", { method: "POST", body: "x" })).status, 400);
+  }));

@@ -1,7 +1,7 @@
 /** `/torrent/upload`: transport files as parts of a form, under any name. */
 import { MillraceError } from "../../../errors.ts";
 import type { HttpContext, HttpParts } from "../../context.ts";
-import { readBody } from "../../request-body.ts";
+import { withForm } from "../requests.ts";
 import type { Torrent } from "./kept.ts";
 
 /** Largest body, bytes: a transport file of 16 MiB and the fields around it. */
@@ -11,12 +11,8 @@ const MAX_FILES = 50;
 
 /** The torrents of the files that can be read. Throws `invalid_argument` where the body is no form. */
 export async function uploadedTorrents(c: HttpContext, parts: HttpParts): Promise<Torrent[]> {
-  const { holder, isLocal } = c.get("caller");
-  const hold = parts.admission.body(holder);
-  try {
-    const tooLarge = () => new MillraceError("too_large", `the form has more than ${MAX_BODY_BYTES} bytes`);
-    const bytes = await readBody(c.req.raw, parts.clock, MAX_BODY_BYTES, hold, tooLarge);
-    const form = await formOf(bytes, c.req.header("content-type") ?? "");
+  const { isLocal } = c.get("caller");
+  return await withForm(c, parts, MAX_BODY_BYTES, async (form) => {
     const text = (name: string) => {
       const value = form.get(name);
       return typeof value === "string" ? value : "";
@@ -46,15 +42,5 @@ export async function uploadedTorrents(c: HttpContext, parts: HttpParts): Promis
       });
     }
     return torrents;
-  } finally {
-    hold.release();
-  }
-}
-
-async function formOf(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<FormData> {
-  try {
-    return await new Response(bytes, { headers: { "content-type": contentType } }).formData();
-  } catch {
-    throw new MillraceError("invalid_argument", "a form with transport files is expected");
-  }
+  });
 }
