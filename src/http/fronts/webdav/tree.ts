@@ -8,8 +8,8 @@ import type { CatalogueItem } from "../../../playlist/catalogue.ts";
 import type { HttpContext, HttpParts } from "../../context.ts";
 import { type ItemTorrent, itemTorrent } from "../item-torrent.ts";
 
-/** Entries of a folder that are written at once while it is listed. */
-const PAGE_ITEMS = 250;
+/** Entries of a folder that are written at once while it is listed: a few milliseconds, also when nothing is compiled yet. */
+const PAGE_ITEMS = 100;
 /** Categories listed. */
 const MAX_CATEGORIES = 5000;
 /** The folder of everything. */
