@@ -13,6 +13,7 @@ import {
   type Values,
   variableName,
 } from "./config/parse.ts";
+import { FRONT_NAMES } from "./config/front-names.ts";
 import * as value from "./config/values.ts";
 import { MillraceError } from "./errors.ts";
 import { VERSION } from "./version.ts";
@@ -21,19 +22,6 @@ export type { Command } from "./config/commands.ts";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
-
-/** What `--front` turns on. */
-const FRONTS = [
-  "hdhomerun",
-  "dlna",
-  "torrserver",
-  "webdav",
-  "xtream",
-  "stremio",
-  "stremio-server",
-  "torznab",
-  "qbittorrent",
-] as const;
 
 /** Default of `--cache-limit`, bytes: a few films on disk, one film's window in memory. */
 const CACHE_LIMIT_BYTES = { disk: 10 * GIB, ram: 512 * MIB } as const;
@@ -161,13 +149,13 @@ const OPTIONS = {
   ),
   fronts: option(
     "front",
-    value.list(value.withPort(...FRONTS)),
+    value.list(value.withPort(...FRONT_NAMES)),
     [],
     "Also be a server that other programs know, with =PORT at a port of its own, too: hdhomerun, a tuner with the library's channels; dlna, a media server with the library; torrserver, for apps that know TorrServer; webdav, the library as a folder; xtream, for apps that know Xtream codes; stremio, an add-on for that app; stremio-server, the server that plays torrents for that app; torznab, an indexer of the library's torrents; qbittorrent, for programs that add torrents by its Web API; repeatable",
   ),
   frontPages: option(
     "front-pages",
-    value.list(value.choice(...FRONTS)),
+    value.list(value.choice(...FRONT_NAMES)),
     [],
     "Front that web pages of every origin may use; repeatable",
   ),

@@ -1,4 +1,5 @@
 /** What every route gets: the engine's parts and facts about the request that the access check found. */
+import type { FrontName } from "../config/front-names.ts";
 import type { TranscodeAudio } from "../media/transcode/types.ts";
 import type { Context } from "hono";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -16,17 +17,7 @@ import type { Page } from "./page.ts";
 import type { RequestCaller } from "./request-caller.ts";
 import type { SentSessions } from "./sent-sessions.ts";
 
-/** An interface of another server or device that the engine can show: see the page on fronts. */
-export type FrontName =
-  | "hdhomerun"
-  | "dlna"
-  | "torrserver"
-  | "webdav"
-  | "xtream"
-  | "stremio"
-  | "stremio-server"
-  | "torznab"
-  | "qbittorrent";
+export type { FrontName } from "../config/front-names.ts";
 
 /** Torrents that are downloaded whole. */
 export interface WholeTorrents {

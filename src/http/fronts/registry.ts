@@ -1,4 +1,4 @@
-/** All fronts. A new one is a folder beside this file, a name in `context.ts` and in the option, and a line here. */
+/** All fronts. A new one is a folder beside this file, a name in `front-names.ts`, and a line here. */
 import type { Front } from "./front.ts";
 import { DLNA, HDHOMERUN } from "./devices.ts";
 import { QBITTORRENT } from "./qbittorrent/front.ts";
