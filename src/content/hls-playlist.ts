@@ -27,7 +27,10 @@ const ATTRIBUTE = /(?:[^,"]|"[^"]*"?)+/g;
  * Attributes that are read. For others the parser reports what is wrong with them, which costs more than all the rest.
  */
 const ATTRIBUTES: ReadonlySet<string> = new Set(
-  ["METHOD", "KEYFORMAT", "IV", "BANDWIDTH", "AUDIO", "TYPE", "GROUP-ID", "NAME", "URI"],
+  [
+    ...["METHOD", "KEYFORMAT", "IV", "BANDWIDTH", "AUDIO", "TYPE", "GROUP-ID", "NAME", "URI", "BYTERANGE"],
+    ...["DEFAULT", "AUTOSELECT"],
+  ],
 );
 /** Tags that matter here. The parser compares some of the others with all of their kind: seconds for a few thousand. */
 const TAGS: ReadonlySet<string> = new Set([
@@ -61,6 +64,20 @@ export interface SegmentKey {
   readonly iv: Uint8Array<ArrayBuffer>;
 }
 
+/** Part of a resource, bytes. */
+export interface ByteRange {
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** What segments of fragmented MP4 need before their own bytes (RFC 8216, 4.3.2.5). */
+export interface SegmentMap {
+  /** Absolute. */
+  readonly url: string;
+  /** null: all of it. */
+  readonly range: ByteRange | null;
+}
+
 /** One media segment. */
 export interface PlaylistSegment {
   /** Absolute. */
@@ -71,12 +88,14 @@ export interface PlaylistSegment {
   /** Its content does not continue that of the segment before. */
   readonly isDiscontinuity: boolean;
   /** Part of the resource, bytes; null: all of it. */
-  readonly range: { readonly offset: number; readonly length: number } | null;
+  readonly range: ByteRange | null;
+  /** null: it needs none. */
+  readonly map: SegmentMap | null;
   /** There is nothing at its address, and it is not to be asked for (RFC 8216bis, 4.4.4.7). */
   readonly isGap: boolean;
   /** null: it is not encrypted. */
   readonly key: SegmentKey | null;
-  /** Why it can't be sent as a transport stream, else null. */
+  /** Why it can't be read, else null. */
   readonly unfit: string | null;
 }
 
@@ -98,8 +117,8 @@ export interface Variant {
   readonly url: string;
   /** Bits a second; 0 when it does not say. */
   readonly bandwidth: number;
-  /** Its sound is, or may be, in playlists of its own. */
-  readonly hasSeparateAudio: boolean;
+  /** The playlist of its sound, absolute; null: its segments contain their sound. */
+  readonly soundUrl: string | null;
 }
 
 /** A master playlist. */
@@ -146,8 +165,10 @@ function read(text: string, baseUrl: string, isHead: boolean, imported: HlsVaria
   let variables = NO_VARIABLES;
   try {
     const trimmed = text.trimStart();
-    if (!trimmed.startsWith("#EXTM3U")) throw new Error("it does not begin with #EXTM3U");
-    const whole = withVariables(trimmed, baseUrl, imported);
+    // Some servers leave the first line out.
+    const isBare = trimmed.startsWith("#EXT-X-");
+    if (!isBare && !trimmed.startsWith("#EXTM3U")) throw new Error("it does not begin with #EXTM3U");
+    const whole = withVariables(isBare ? `#EXTM3U\n${trimmed}` : trimmed, baseUrl, imported);
     variables = whole.variables;
     list = parse(linesThatMatter(whole.text, isHead));
   } catch (cause) {
@@ -171,22 +192,45 @@ function sessionTitle(text: string): string | null {
  * parse.
  */
 function linesThatMatter(text: string, isHead: boolean): string {
+  // A list without end is left at once: each segment has two lines.
+  if (!isHead && holdsMore(text, "\n#EXTINF", MAX_PLAYLIST_LINES / 2)) throw tooManyLines();
   const lines: string[] = [];
   let choices = 0;
-  for (const untrimmed of text.split("\n")) {
-    let line = untrimmed.trim();
+  for (let line of linesOf(text)) {
     if (line === "") continue;
     if (isHead && (lines.length >= HEAD_LINES || choices >= MAX_CHOICES) && line !== "#EXT-X-ENDLIST") continue;
     if (line.startsWith("#")) {
       const tag = line.slice(1).split(":", 1)[0]!.trim();
       if (!TAGS.has(tag) || (tag === "EXT-X-MEDIA" && !line.includes("TYPE=AUDIO"))) continue;
       if (CHOICES.has(tag) && ++choices > MAX_CHOICES) throw new Error(`it has more than ${MAX_CHOICES} choices`);
+      // The parser fails on titles beyond ASCII, which nobody reads here.
+      if (tag === "EXTINF") line = `${line.split(",", 1)[0]},`;
       if (LISTS.has(tag)) line = `#${tag}:${attributesThatMatter(line.slice(line.indexOf(":") + 1))}`;
     }
-    if (lines.push(line) > MAX_PLAYLIST_LINES) throw new Error(`it has more than ${MAX_PLAYLIST_LINES} lines`);
+    if (lines.push(line) > MAX_PLAYLIST_LINES) throw tooManyLines();
   }
   const whole = withoutTail(lines);
   return (isHead ? whole : newestOf(whole)).join("\n");
+}
+
+function tooManyLines(): Error {
+  return new Error(`it has more than ${MAX_PLAYLIST_LINES} lines`);
+}
+
+/** Whether `part` stands more than `times` times in `text`. */
+function holdsMore(text: string, part: string, times: number): boolean {
+  let found = 0;
+  for (let at = text.indexOf(part); at >= 0 && found <= times; at = text.indexOf(part, at + part.length)) found++;
+  return found > times;
+}
+
+/** The lines of `text`, trimmed, one after the other: most of a text that is too long is never looked at. */
+function* linesOf(text: string): Generator<string, void> {
+  for (let at = 0; at < text.length;) {
+    const end = text.indexOf("\n", at);
+    yield text.slice(at, end < 0 ? text.length : end).trim();
+    at = end < 0 ? text.length : end + 1;
+  }
 }
 
 /** `lines` without tags about a segment that does not follow: it comes with a later playlist, and its tags then, too. */
@@ -223,16 +267,14 @@ function attributesThatMatter(list: string): string {
 }
 
 /**
- * The variant to broadcast: the highest bit rate of those that contain their sound, else of all; of equal ones the
- * first. null when there is none.
+ * The variant to play: the highest bit rate; of equal ones the first that contains its sound, else the first. null when
+ * there is none.
  */
 export function chooseVariant({ variants }: MasterList): Variant | null {
-  const whole = variants.filter((variant) => !variant.hasSeparateAudio);
-  const candidates = whole.length > 0 ? whole : variants;
-  return candidates.reduce<Variant | null>(
-    (best, one) => best === null || one.bandwidth > best.bandwidth ? one : best,
-    null,
-  );
+  const isBetter = (one: Variant, best: Variant) =>
+    one.bandwidth > best.bandwidth ||
+    (one.bandwidth === best.bandwidth && one.soundUrl === null && best.soundUrl !== null);
+  return variants.reduce<Variant | null>((best, one) => best === null || isBetter(one, best) ? one : best, null);
 }
 
 type ParsedMaster = Extract<ReturnType<typeof parse>, { isMasterPlaylist: true }>;
@@ -242,8 +284,12 @@ function readMaster(list: ParsedMaster, baseUrl: string, variables: HlsVariables
   const variants = list.variants.flatMap((variant): Variant[] => {
     const url = resolve(variant.uri, baseUrl);
     if (url === null || variant.isIFrameOnly === true) return [];
-    const hasSeparateAudio = variant.audio.some(({ uri }) => typeof uri === "string" && uri !== "");
-    return [{ url, bandwidth: atLeast(0, variant.bandwidth), hasSeparateAudio }];
+    const sounds = variant.audio;
+    const sound = sounds.find(({ isDefault }) => isDefault === true) ??
+      sounds.find(({ autoselect }) => autoselect === true) ?? sounds[0];
+    const soundUrl = sound?.uri ? resolve(sound.uri, baseUrl) : null;
+    // Variants for the ear alone name the same playlist twice.
+    return [{ url, bandwidth: atLeast(0, variant.bandwidth), soundUrl: soundUrl === url ? null : soundUrl }];
   });
   return { kind: "master", variants, variables };
 }
@@ -251,17 +297,12 @@ function readMaster(list: ParsedMaster, baseUrl: string, variables: HlsVariables
 function readMedia(list: ParsedMedia, baseUrl: string): MediaList {
   const firstSequence = Math.floor(atLeast(0, list.mediaSequenceBase));
   const segments: PlaylistSegment[] = [];
-  /** Where the last range ended, for those that say no offset (RFC 8216, 4.3.2.2). */
-  let end = 0;
+  /** Where the last range ended, for those of the same resource that say no offset (RFC 8216, 4.3.2.2). */
+  let last: { readonly url: string | null; readonly end: number } | null = null;
   for (const [i, segment] of list.segments.entries()) {
     const url = resolve(segment.uri, baseUrl);
-    const { byterange } = segment;
-    let range: PlaylistSegment["range"] = null;
-    if (byterange) {
-      const offset = Number.isSafeInteger(byterange.offset) && byterange.offset >= 0 ? byterange.offset : end;
-      range = { offset, length: Math.floor(atLeast(0, byterange.length)) };
-      end = offset + range.length;
-    }
+    const range: ByteRange | null = rangeOf(segment.byterange, last?.url === url ? last.end : 0);
+    last = range === null ? null : { url, end: range.offset + range.length };
     const key = keyOf(segment, firstSequence + i, baseUrl);
     segments.push({
       url: url ?? baseUrl,
@@ -269,6 +310,7 @@ function readMedia(list: ParsedMedia, baseUrl: string): MediaList {
       sequence: firstSequence + i,
       isDiscontinuity: segment.discontinuity === true,
       range,
+      map: mapOf(segment, baseUrl),
       isGap: segment.gap === true,
       key,
       unfit: url === null ? "its address is no http or https URL" : unfit(segment, key),
@@ -285,8 +327,22 @@ function readMedia(list: ParsedMedia, baseUrl: string): MediaList {
   };
 }
 
-function unfit({ key, map }: ParsedMedia["segments"][number], known: SegmentKey | null): string | null {
-  if (map) return "it is fragmented MP4, not MPEG TS";
+/** A range; one that says no offset begins at `follows`. */
+function rangeOf(
+  range: { readonly offset: number; readonly length: number } | undefined,
+  follows: number,
+): ByteRange | null {
+  if (!range) return null;
+  const offset = Number.isSafeInteger(range.offset) && range.offset >= 0 ? range.offset : follows;
+  return { offset, length: Math.floor(atLeast(0, range.length)) };
+}
+
+function mapOf({ map }: ParsedMedia["segments"][number], baseUrl: string): SegmentMap | null {
+  const url = map ? resolve(map.uri, baseUrl) : null;
+  return url === null ? null : { url, range: rangeOf(map?.byterange, 0) };
+}
+
+function unfit({ key }: ParsedMedia["segments"][number], known: SegmentKey | null): string | null {
   if (key && key.method !== "NONE" && known === null) return `it is encrypted (${String(key.method).slice(0, 20)})`;
   return null;
 }

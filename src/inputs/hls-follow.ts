@@ -28,6 +28,8 @@ export class HlsFollower {
   #waiting: PlaylistSegment[] = [];
   #isLive = true;
   #oldCopies = 0;
+  /** Of the first playlist since it began. */
+  #firstSequence = 0;
   #grewAtMs: number | null = null;
   #targetMs = 10_000;
 
@@ -50,11 +52,15 @@ export class HlsFollower {
     const start = hasEnded ? list.firstSequence : Math.max(list.firstSequence, end - START_BEHIND);
     if (this.#next === null) {
       if (segments.length > 0) this.#next = start;
+      this.#firstSequence = list.firstSequence;
       this.#isLive = !hasEnded;
     } else if (end < this.#next) {
-      if (++this.#oldCopies >= OLD_COPIES || hasEnded) {
+      // No cache has a copy that is older than the playlist was at first by all of its length.
+      const isTooOld = end + segments.length < this.#firstSequence;
+      if (++this.#oldCopies >= OLD_COPIES || isTooOld || hasEnded) {
         lost = "the playlist began again";
         this.#next = start;
+        this.#firstSequence = list.firstSequence;
       }
     } else {
       this.#oldCopies = 0;

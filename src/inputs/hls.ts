@@ -1,5 +1,7 @@
 /** An HLS address as a source: its segments in order, paced by the clock in them. */
+import { gunzipped } from "../bytes/gunzip.ts";
 import { readBounded } from "../bytes/read-bounded.ts";
+import { socketTurn } from "../bytes/turn.ts";
 import { type ErrorCode, hasCode, MillraceError } from "../errors.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
 import { type FollowStep, HlsFollower } from "./hls-follow.ts";
@@ -12,19 +14,18 @@ import {
 } from "../content/hls-playlist.ts";
 import { type HlsVariables, NO_VARIABLES } from "../content/hls-variables.ts";
 import { sleep } from "../bytes/deadline.ts";
-import { SegmentKeys } from "./hls-key.ts";
+import { type Segment, type SegmentConverter, SegmentReader } from "./hls-segments.ts";
+import { withSound } from "./hls-sound.ts";
 import { reasonOf } from "./input.ts";
 import { paced } from "./pacer.ts";
 import { inPackets } from "./packets.ts";
 import type { SourcePorts } from "./ports.ts";
 import { type AheadItem, readAhead, SEGMENT_START } from "./read-ahead.ts";
 import { FatalSourceError, RETRY_FIRST_MS, RETRY_MOST_MS } from "./retry.ts";
-import { checkedHead, isTransportStream } from "./sniff.ts";
+import { isPacked } from "./sniff.ts";
 import { describeUrl } from "./spec.ts";
 import type { SourceWeb } from "./web.ts";
 
-/** Largest segment, bytes: ten seconds at 50 Mb/s. It is sent as it comes; one that goes on is left at this point. */
-const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
 /** Tries for one segment, at least; after the last it is left out. */
 const SEGMENT_TRIES = 3;
 /**
@@ -37,24 +38,44 @@ const MAX_MASTERS = 2;
 /** Speed at which a backlog is made up, so little that no player's clock minds. */
 const CATCH_UP_RATE = 1.05;
 
+/** Faults of a segment that no other try mends. */
+const FINAL: readonly ErrorCode[] = ["too_large", "bad_media", "unsupported_media"];
+
 /** How a playlist is read. */
 export interface HlsOptions {
   /** The playlist, if it was fetched already. */
   readonly first?: { readonly text: string; readonly url: string };
   /** How far ahead of its time data may leave, ms. Default 0. */
   readonly leadMs?: number;
+  /** Called when bytes of segments came, of those with the pictures. Default: nothing. */
+  readonly heard?: () => void;
   /** What is said of segments that cannot be sent as they are. Default: advice for broadcasters. */
   readonly refusal?: (reason: string) => string;
-  /** Makes transport packets of segments in other formats. Default: none are taken. */
-  readonly converter?: SegmentConverter;
+  /**
+   * Makes what makes transport packets of segments in other formats, for one playlist; `keepsTimes`: its times are joined with
+   * those of another. Default: none are taken.
+   */
+  readonly converter?: (keepsTimes: boolean) => SegmentConverter;
 }
 
-/** Makes transport packets of segments that have none. */
-export interface SegmentConverter {
-  /** Whether it takes the segment that begins with `head`, which is next. */
-  begin(head: Uint8Array): boolean;
-  /** The packets that the next bytes of that segment complete. */
-  push(bytes: Uint8Array): Uint8Array;
+const tooLarge = () => new MillraceError("too_large", "the HLS playlist is too large");
+
+/** The text of a playlist, unpacked where the server did not say that it is packed. Throws `too_large`, `bad_media`. */
+export async function playlistText(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  if (!isPacked(bytes)) return new TextDecoder().decode(bytes);
+  const damaged = (cause: unknown) => new MillraceError("bad_media", "the packed HLS playlist is damaged", { cause });
+  const plain = gunzipped(new Blob([bytes]).stream(), damaged);
+  return new TextDecoder().decode(await readBounded(plain, MAX_PLAYLIST_BYTES, tooLarge));
+}
+
+/** Longer playlists take some milliseconds each: they are parsed one after the other, and everybody has a turn in between. */
+const LONG_TEXT_CHARS = 64 * 1024;
+let parsing: Promise<void> = Promise.resolve();
+
+/** How one of the playlists is read. */
+interface ReaderOptions extends HlsOptions {
+  /** The reader of the pictures whose sound it reads. Default: it reads the pictures, or all. */
+  readonly beside?: HlsReader;
 }
 
 /** Reads the broadcast or recording at `url` until it ends. */
@@ -67,10 +88,14 @@ export async function* hlsEvents(
 ): AsyncGenerator<LiveInputEvent, void> {
   const reader = new HlsReader(ports, web, url, signal, options);
   const pace = { leadMs: options.leadMs ?? 0, rate: () => reader.isBehind ? CATCH_UP_RATE : 1, needsClock: true };
-  yield* paced(inPackets(readAhead(reader.events())), ports.clock, pace, signal);
+  const openSound = () => {
+    if (!reader.hasSeparateSound) return null;
+    const sound = new HlsReader(ports, web, url, signal, { ...options, heard: () => {}, beside: reader });
+    return inPackets(readAhead(sound.events()));
+  };
+  const events = withSound(inPackets(readAhead(reader.events())), openSound, ports.clock, signal);
+  yield* paced(events, ports.clock, pace, signal);
 }
-
-type Segment = MediaList["segments"][number];
 
 class HlsReader {
   readonly #ports: Pick<SourcePorts, "clock" | "log">;
@@ -78,22 +103,24 @@ class HlsReader {
   readonly #url: string;
   readonly #signal: AbortSignal;
   readonly #follower = new HlsFollower();
-  readonly #keys: SegmentKeys;
-  readonly #options: HlsOptions;
+  readonly #segments: SegmentReader;
+  readonly #options: ReaderOptions;
   /** The playlist that was fetched already; null: it has been read. */
   #first: HlsOptions["first"] | null;
   #hasSent = false;
-  /** The present segment has to be converted. */
-  #isConverted = false;
+  /** The variant that is read has its sound in another playlist. */
+  hasSeparateSound = false;
 
   constructor(
     ports: Pick<SourcePorts, "clock" | "log">,
     web: SourceWeb,
     url: string,
     signal: AbortSignal,
-    options: HlsOptions,
+    options: ReaderOptions,
   ) {
-    this.#keys = new SegmentKeys((at) => web.open(at, {}, signal));
+    const { beside } = options;
+    const converter = options.converter?.(beside !== undefined && !beside.isConverted) ?? null;
+    this.#segments = new SegmentReader(web, converter, (reason) => this.#refuse(reason), signal);
     this.#options = options;
     this.#first = options.first ?? null;
     this.#ports = ports;
@@ -102,12 +129,26 @@ class HlsReader {
     this.#signal = signal;
   }
 
+  /** Its segments are no MPEG TS. */
+  get isConverted(): boolean {
+    return this.#segments.isConverted;
+  }
+
   /** More is waiting than a reader at the edge has. */
   get isBehind(): boolean {
     return this.#follower.isBehind;
   }
 
+  /** The segments in their order, to the end of the playlist. */
   async *events(): AsyncGenerator<AheadItem, void> {
+    try {
+      yield* this.#follow();
+    } finally {
+      this.#segments.close();
+    }
+  }
+
+  async *#follow(): AsyncGenerator<AheadItem, void> {
     const { clock } = this.#ports;
     let media: { url: string; variables: HlsVariables } | null = null;
     let pauseMs = RETRY_FIRST_MS;
@@ -157,15 +198,9 @@ class HlsReader {
       if (list.kind === "media") return { url, variables, list };
       const variant = chooseVariant(list);
       if (variant === null) throw this.#fault("bad_media", `${describeUrl(url)} names no stream to play`);
-      if (variant.hasSeparateAudio) {
-        this.#ports.log.log(
-          "warn",
-          `the sound of ${
-            describeUrl(url)
-          } is in a playlist of its own and is left out; with ffmpeg:ADDRESS as the source it is not`,
-        );
-      }
-      url = variant.url;
+      if (this.#options.beside === undefined) this.hasSeparateSound = variant.soundUrl !== null;
+      else if (variant.soundUrl === null) throw this.#fault("bad_media", `${describeUrl(url)} no longer names a sound`);
+      url = this.#options.beside === undefined ? variant.url : variant.soundUrl!;
       variables = list.variables;
     }
     throw this.#fault("bad_media", `${describeUrl(url)} leads from playlist to playlist`);
@@ -174,11 +209,25 @@ class HlsReader {
   async #load(url: string, variables: HlsVariables): Promise<MediaList | MasterList> {
     const first = this.#first;
     this.#first = null;
-    if (first) return parseHls(first.text, first.url, variables);
+    if (first) {
+      return await this.#parsed(first.text, first.url, variables).catch((error) => {
+        // What was read already says what is there: others may be tried at once.
+        throw hasCode(error, "bad_media") ? new FatalSourceError("bad_media", reasonOf(error)) : error;
+      });
+    }
     const opened = await this.#web.open(url, { maxBytes: MAX_PLAYLIST_BYTES }, this.#signal);
-    const tooLarge = () => new MillraceError("too_large", "the HLS playlist is too large");
     const bytes = await readBounded(opened.body, MAX_PLAYLIST_BYTES, tooLarge);
-    return parseHls(new TextDecoder().decode(bytes), opened.url, variables);
+    return await this.#parsed(await playlistText(bytes), opened.url, variables);
+  }
+
+  /** As `parseHls`. */
+  async #parsed(text: string, url: string, variables: HlsVariables): Promise<MediaList | MasterList> {
+    if (text.length > LONG_TEXT_CHARS) {
+      parsing = parsing.then(socketTurn);
+      await parsing;
+      this.#signal.throwIfAborted();
+    }
+    return parseHls(text, url, variables);
   }
 
   /** A segment as it comes, and a loss where the rest of it cannot be fetched. */
@@ -194,15 +243,18 @@ class HlsReader {
     let sentBytes = 0;
     for (let left = SEGMENT_TRIES - 1;; left--) {
       try {
-        for await (const bytes of this.#bytes(segment, sentBytes)) {
+        for await (const bytes of this.#segments.bytes(segment, sentBytes)) {
           sentBytes += bytes.length;
-          yield { kind: "data", bytes: this.#isConverted ? this.#options.converter!.push(bytes) : bytes };
+          this.#options.heard?.();
+          yield* this.#data(this.#segments.packets(bytes));
         }
+        yield* this.#data(this.#segments.end());
         return;
       } catch (error) {
         if (this.#signal.aborted || error instanceof FatalSourceError) throw error;
+        if (hasCode(error, "unsupported_media")) this.#refuse(reasonOf(error));
         // Another try would bring the same.
-        const isFinal = hasCode(error, "too_large") || hasCode(error, "bad_media");
+        const isFinal = FINAL.some((code) => hasCode(error, code));
         if (isFinal || (left <= 0 && clock.monotonic() >= untilMs)) {
           this.#ports.log.log("warn", `segment ${segment.sequence} of the source failed`, { reason: reasonOf(error) });
           return yield lost;
@@ -212,29 +264,10 @@ class HlsReader {
     }
   }
 
-  /** The bytes of a segment from `from` on: those before were sent when an earlier try broke off. */
-  async *#bytes({ url, range, key }: Segment, from: number): AsyncGenerator<Uint8Array, void> {
-    const headers: Record<string, string> = range === null
-      ? {}
-      : { range: `bytes=${range.offset}-${range.offset + range.length - 1}` };
-    const opened = await this.#web.open(url, { headers, maxBytes: MAX_SEGMENT_BYTES }, this.#signal);
-    // A server without ranges sends all of it.
-    const isWhole = range !== null && opened.status === 200;
-    const part = isWhole ? slice(opened.body, range.offset, range.offset + range.length) : opened.body;
-    const plain = key === null ? part : this.#keys.decrypted(part, key);
-    const checked = checkedHead(plain, (head) => {
-      const isPlain = isTransportStream(head);
-      // Of a segment that broke off, the same bytes come again, and those that were sent are left out.
-      this.#isConverted = !isPlain && (from > 0 ? this.#isConverted : this.#options.converter?.begin(head) === true);
-      if (isPlain || this.#isConverted) return;
-      const reason = "its segments are no MPEG TS";
-      this.#refuse(reason);
-      throw new MillraceError("bad_media", reason);
-    });
-    for await (const bytes of slice(checked, from, Infinity)) {
-      this.#hasSent = true;
-      yield bytes;
-    }
+  *#data(bytes: Uint8Array): Generator<LiveInputEvent, void> {
+    if (bytes.length === 0) return;
+    this.#hasSent = true;
+    yield { kind: "data", bytes };
   }
 
   /** At the start this is a mistake of the user; later it is one of the server, which may mend it. */
@@ -255,15 +288,4 @@ function forBroadcasters(url: string): (reason: string) => string {
     `${
       describeUrl(url)
     } cannot be broadcast as it is: ${reason}; with ffmpeg installed, ffmpeg:ADDRESS as the source may do`;
-}
-
-/** The bytes `[from, to)` of what `chunks` are together. */
-async function* slice(chunks: AsyncIterable<Uint8Array>, from: number, to: number): AsyncGenerator<Uint8Array, void> {
-  let at = 0;
-  for await (const chunk of chunks) {
-    const part = chunk.subarray(Math.max(0, from - at), Math.max(0, to - at));
-    at += chunk.length;
-    if (part.length > 0) yield part;
-    if (at >= to) return;
-  }
 }

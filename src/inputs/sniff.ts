@@ -10,9 +10,17 @@ export function isTransportStream(head: Uint8Array): boolean {
   return findPackets(head, PLAIN_STRIDE) !== null;
 }
 
-/** True for the first bytes of an HLS playlist (RFC 8216, 4.1), with or without a byte order mark. */
+/**
+ * True for the first bytes of an HLS playlist (RFC 8216, 4.1), with or without a byte order mark; some servers leave out the
+ * first line, or put empty ones before it.
+ */
 export function isPlaylist(head: Uint8Array): boolean {
-  return new TextDecoder().decode(head.subarray(0, 16)).startsWith("#EXTM3U");
+  return /^#EXT(?:M3U|-X-)/.test(new TextDecoder().decode(head.subarray(0, 64)).trimStart());
+}
+
+/** True for the first bytes of a gzip file (RFC 1952): some servers do not say that a playlist is packed. */
+export function isPacked(head: Uint8Array): boolean {
+  return head[0] === 0x1f && head[1] === 0x8b;
 }
 
 /**

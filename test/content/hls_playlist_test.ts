@@ -38,6 +38,7 @@ test("parseHls() reads a media playlist: numbers, discontinuities, ranges, the e
       sequence: 7,
       isDiscontinuity: false,
       range: null,
+      map: null,
       isGap: false,
       key: null,
       unfit: null,
@@ -48,6 +49,7 @@ test("parseHls() reads a media playlist: numbers, discontinuities, ranges, the e
       sequence: 8,
       isDiscontinuity: true,
       range: { offset: 50, length: 1000 },
+      map: null,
       isGap: false,
       key: null,
       unfit: null,
@@ -58,6 +60,7 @@ test("parseHls() reads a media playlist: numbers, discontinuities, ranges, the e
       sequence: 9,
       isDiscontinuity: false,
       range: { offset: 1050, length: 10 },
+      map: null,
       isGap: false,
       key: null,
       unfit: null,
@@ -123,7 +126,7 @@ test("parseHls() says which segments cannot be sent", () => {
     ['#EXT-X-KEY:METHOD=AES-128,URI="k"\n#EXTINF:4,\na.ts\n', null],
     ['#EXT-X-KEY:METHOD=AES-128,URI="skd://k"\n#EXTINF:4,\na.ts\n', "it is encrypted (AES-128)"],
     ['#EXT-X-KEY:METHOD=SAMPLE-AES,URI="k"\n#EXTINF:4,\na.ts\n', "it is encrypted (SAMPLE-AES)"],
-    ['#EXT-X-MAP:URI="init.mp4"\n#EXTINF:4,\na.m4s\n', "it is fragmented MP4, not MPEG TS"],
+    ['#EXT-X-MAP:URI="init.mp4"\n#EXTINF:4,\na.m4s\n', null],
     ["#EXTINF:4,\nfile:///etc/passwd\n", "its address is no http or https URL"],
   ];
   for (const [text, unfit] of table) assertEquals(media(head + text).segments[0]!.unfit, unfit, text);
@@ -144,16 +147,39 @@ test("parseHls() reads the address of a key and the initialisation vector of eac
   ]);
 });
 
-test("chooseVariant() takes the most bits a second of those with their own sound", () => {
+test("parseHls() reads where the section is that segments need before their own bytes", () => {
+  const text = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\na.ts\n" +
+    '#EXT-X-MAP:URI="i.mp4",BYTERANGE="720@10"\n#EXTINF:4,Новости\nb.m4s\n#EXTINF:4,\nc.m4s\n' +
+    '#EXT-X-MAP:URI="/j.mp4"\n#EXTINF:4,\nd.m4s\n';
+  const first = { url: "https://h/live/i.mp4", range: { offset: 10, length: 720 } };
+  assertEquals(media(text).segments.map(({ map }) => map), [
+    null,
+    first,
+    first,
+    { url: "https://h/j.mp4", range: null },
+  ]);
+});
+
+test("parseHls() has a range without an offset follow the one before it in the same resource", () => {
+  const lines = ["9@100", "5", "7"].map((range, i) =>
+    `#EXTINF:4,\n#EXT-X-BYTERANGE:${range}\n${i < 2 ? "a" : "b"}.ts\n`
+  );
+  const { segments } = media(`#EXTM3U\n#EXT-X-TARGETDURATION:4\n${lines.join("")}`);
+  assertEquals(segments.map(({ range }) => range?.offset), [100, 109, 0]);
+});
+
+test("chooseVariant() takes the most bits a second, and of equal ones one that has its own sound", () => {
   const list = parseHls(
-    '#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="x",URI="sound.m3u8"\n' +
-      '#EXT-X-STREAM-INF:BANDWIDTH=900,AUDIO="a"\nbest.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=500\nwhole.m3u8\n' +
-      "#EXT-X-STREAM-INF:BANDWIDTH=500\nother.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=100\nlow.m3u8\n",
+    '#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="x",URI="other.m3u8"\n' +
+      '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="y",DEFAULT=YES,URI="sound.m3u8"\n' +
+      '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="b",NAME="z",DEFAULT=YES\n' +
+      '#EXT-X-STREAM-INF:BANDWIDTH=900,AUDIO="a"\nbest.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=900\nwhole.m3u8\n' +
+      '#EXT-X-STREAM-INF:BANDWIDTH=500,AUDIO="b"\ninside.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=100,AUDIO="a"\nsound.m3u8\n',
     BASE,
   ) as MasterList;
-  assertEquals(list.variants.map(({ hasSeparateAudio }) => hasSeparateAudio), [true, false, false, false]);
+  assertEquals(list.variants.map(({ soundUrl }) => soundUrl), ["https://h/live/sound.m3u8", null, null, null]);
   assertEquals(chooseVariant(list)!.url, "https://h/live/whole.m3u8");
-  const apart = { ...list, variants: list.variants.slice(0, 1) };
+  const apart = { ...list, variants: list.variants.filter(({ url }) => !url.endsWith("whole.m3u8")) };
   assertEquals(chooseVariant(apart)!.url, "https://h/live/best.m3u8");
   assertEquals(chooseVariant({ kind: "master", variants: [], variables: new Map() }), null);
 });

@@ -55,8 +55,11 @@ test("HlsFollower is not led astray by an old copy, and follows a server that be
   assertEquals(taken(follower), []);
   follower.update(list(101, 111), 6000);
   assertEquals(taken(follower), [110]);
-  for (const atMs of [10_000, 12_000]) assertEquals(follower.update(list(0, 3), atMs).lost, null);
-  assertEquals(follower.update(list(0, 4), 14_000).lost, "the playlist began again");
+  for (const atMs of [10_000, 12_000]) assertEquals(follower.update(list(90, 100), atMs).lost, null);
+  assertEquals(follower.update(list(91, 101), 14_000).lost, "the playlist began again");
+  assertEquals(taken(follower), [98, 99, 100]);
+  // Older than any copy could be.
+  assertEquals(follower.update(list(0, 4), 18_000).lost, "the playlist began again");
   assertEquals(taken(follower), [1, 2, 3]);
 });
 

@@ -15,7 +15,12 @@ import { serveWeb, type TestWeb } from "../support/web.ts";
 /** Each player watches for this long, s. */
 const WATCH_S = 8;
 /** A clip in a loop, at its own speed, without being decoded. */
-const LOOPED = ["-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", clipPath("ts-188.ts"), "-c", "copy"];
+const looped = (
+  name: string,
+) => ["-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", clipPath(name), "-c", "copy"];
+
+/** What becomes segments of either kind. */
+const CLIPS = { mpegts: "ts-188.ts", fmp4: "mp4-front.mp4" };
 
 let engine: ServedEngine;
 let web: TestWeb;
@@ -23,8 +28,8 @@ let directory: { path: string; remove(): Promise<void> };
 const encoders = new Set<ReturnType<typeof spawn>>();
 const asked: string[] = [];
 
-function encoder(args: readonly string[]) {
-  const child = spawn("ffmpeg", [...LOOPED, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+function encoder(args: readonly string[], name = "ts-188.ts") {
+  const child = spawn("ffmpeg", [...looped(name), ...args], { stdio: ["ignore", "pipe", "inherit"] });
   encoders.add(child);
   child.on("close", () => encoders.delete(child));
   return child;
@@ -53,7 +58,15 @@ before(async () => {
   await writeFile(`${directory.path}/key.txt`, key);
   encoder([...hls, `${directory.path}/plain.m3u8`]);
   encoder([...hls, "-hls_key_info_file", `${directory.path}/key.txt`, `${directory.path}/sealed.m3u8`]);
-  for (const name of ["plain", "sealed"]) {
+  for (const [name, type] of [["parted", "mpegts"], ["apart", "fmp4"]] as const) {
+    // Pictures and sound in playlists of their own, and segments of either kind.
+    const apart = ["-var_stream_map", "v:0,agroup:a a:0,agroup:a,default:yes", "-master_pl_name", `${name}.m3u8`];
+    const names = ["-hls_segment_filename", `${directory.path}/${name}_%v_%d.seg`, `${directory.path}/${name}_%v.m3u8`];
+    encoder(["-map", "0:v", "-map", "0:a", ...hls, "-hls_segment_type", type, ...apart, ...names], CLIPS[type]);
+  }
+  const boxes = ["-hls_segment_type", "fmp4", "-hls_fmp4_init_filename", "boxes.mp4"];
+  encoder([...hls, ...boxes, `${directory.path}/boxes.m3u8`], CLIPS.fmp4);
+  for (const name of ["plain", "sealed", "boxes", "parted_1", "apart_1"]) {
     await until(`${name}.m3u8 has three segments`, async () => {
       const text = await readFile(`${directory.path}/${name}.m3u8`, "utf8").catch(() => "");
       return text.split("#EXTINF").length > 3;
@@ -69,9 +82,9 @@ after(async () => {
 });
 
 const OUTPUTS = ["getstream", "manifest.m3u8"] as const;
-const SOURCES = ["live", "plain.m3u8", "sealed.m3u8"] as const;
-const address = (output: string, source: string, pid: string) =>
-  `${engine.url}/engine/${output}?${new URLSearchParams({ direct_url: `${web.base}/${source}`, pid })}`;
+const SOURCES = ["live", "plain.m3u8", "sealed.m3u8", "boxes.m3u8", "parted.m3u8", "apart.m3u8"] as const;
+const address = (output: string, source: string, pid: string, more: Record<string, string> = {}) =>
+  `${engine.url}/engine/${output}?${new URLSearchParams({ direct_url: `${web.base}/${source}`, pid, ...more })}`;
 
 test("ffmpeg decodes channels that come as MPEG TS, HLS and encrypted HLS, as both outputs, from one upstream each", async () => {
   asked.length = 0;
@@ -89,6 +102,32 @@ test("ffmpeg decodes channels that come as MPEG TS, HLS and encrypted HLS, as bo
   assertEquals(segments.length, new Set(segments).size, "no segment comes twice");
 });
 
+test("ffmpeg finds the pictures and the sound of fragmented MP4, and of playlists of their own, in step", async () => {
+  for (const source of ["boxes.m3u8", "parted.m3u8", "apart.m3u8"]) {
+    for (const format of ["ts", "fmp4"]) {
+      const at = address("manifest.m3u8", source, "probe", { playlist_output_format_live: format });
+      const args = [
+        "-v",
+        "error",
+        "-read_intervals",
+        "%+8",
+        "-show_entries",
+        "packet=codec_type,pts_time",
+        "-of",
+        "csv=p=0",
+        at,
+      ];
+      const { code, text } = await run("ffprobe", args);
+      assertEquals(code, 0, source);
+      const lines = text.trim().split("\n").map((line) => line.split(","));
+      const first = (type: string) =>
+        Math.min(...lines.filter(([kind]) => kind === type).map(([, pts]) => Number(pts)));
+      const apartS = Math.abs(first("video") - first("audio"));
+      assertEquals(apartS < 0.3, true, `${source} as ${format}: ${apartS} s apart`);
+    }
+  }
+});
+
 test("mpv and VLC play a channel from both outputs", async () => {
   const isRoot = process.getuid?.() === 0;
   const sandbox = isRoot
@@ -101,6 +140,12 @@ test("mpv and VLC play a channel from both outputs", async () => {
       const { code, text } = await run("mpv", [...mpv, address(output, "live", "mpv")]);
       assertEquals(code, 0, `${output}: ${text.slice(-800)}`);
       assertMatch(text, /Exiting\.\.\. \(End of file\)/, output);
+    })(),
+    (async () => {
+      const { code, text } = await run("mpv", [...mpv, address(output, "apart.m3u8", "mpv 2")]);
+      assertEquals(code, 0, `${output}: ${text.slice(-800)}`);
+      assertMatch(text, /Exiting\.\.\. \(End of file\)/, output);
+      assertMatch(text, /Audio.*aac[\s\S]*|AO:/, `${output} has sound`);
     })(),
     (async () => {
       const [command, ...args] = [...sandbox, ...vlc, address(output, "plain.m3u8", "vlc"), "vlc://quit"];

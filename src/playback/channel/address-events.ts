@@ -4,15 +4,16 @@ import { headersFor, readPlayerAddress } from "../../content/analysis/player-add
 import type { FetchPorts, OpenedUrl } from "../../content/fetch-guard.ts";
 import { MAX_PLAYLIST_BYTES } from "../../content/hls-playlist.ts";
 import { MillraceError } from "../../errors.ts";
-import { hlsEvents } from "../../inputs/hls.ts";
+import { hlsEvents, playlistText } from "../../inputs/hls.ts";
 import { SENDER_PACE } from "../../inputs/http.ts";
 import { within } from "../../inputs/input.ts";
 import { paced } from "../../inputs/pacer.ts";
 import { inPackets } from "../../inputs/packets.ts";
-import { HEAD_BYTES, isPlaylist, isTransportStream } from "../../inputs/sniff.ts";
+import { HEAD_BYTES, isPacked, isPlaylist, isTransportStream } from "../../inputs/sniff.ts";
 import { describeUrl } from "../../inputs/spec.ts";
 import { SourceWeb } from "../../inputs/web.ts";
-import { PackedSound, RadioMuxer, radioSyntax, TitleFilter } from "./radio.ts";
+import { RadioMuxer, radioSyntax, TitleFilter } from "./radio.ts";
+import { SegmentFormats } from "./segment-formats.ts";
 import type { LiveInputEvent } from "../../live/broadcast/input.ts";
 import type { Logger } from "../../ports.ts";
 
@@ -58,17 +59,19 @@ export async function* addressEvents(
     const body = withoutTitles(opened, titled)[Symbol.asyncIterator]();
     const next = () => inTime(ports, silenceMs, body.next(), both);
     const head = await read(next, HEAD_BYTES);
-    if (isPlaylist(head)) {
-      const text = new TextDecoder().decode(concatBytes([head, await read(next, MAX_PLAYLIST_BYTES)]));
+    if (isPlaylist(head) || isPacked(head)) {
+      const text = await playlistText(concatBytes([head, await read(next, MAX_PLAYLIST_BYTES)]));
       void body.return(undefined);
+      if (!isPlaylist(new TextEncoder().encode(text.slice(0, HEAD_BYTES)))) throw otherFormat(url, opened);
+      let heardMs = ports.clock.monotonic();
       const events = hlsEvents(ports, web, url, both, {
+        heard: () => heardMs = ports.clock.monotonic(),
         first: { text, url: opened.url },
         leadMs: HLS_LEAD_MS,
-        converter: new PackedSound(),
+        converter: (keepsTimes) => new SegmentFormats(keepsTimes),
         refusal: (reason) => `${describeUrl(url)} cannot be played: ${reason}`,
       });
-      // A player has the lead, too, before it shows nothing new.
-      yield* watched(ports, events, silenceMs + HLS_LEAD_MS, both);
+      yield* watched(ports, events, silenceMs, () => heardMs, both);
       return true;
     }
     const syntax = isTransportStream(head) ? null : radioSyntax(head);
@@ -134,21 +137,33 @@ async function read(next: () => Promise<IteratorResult<Uint8Array>>, atLeast: nu
   return concatBytes(parts);
 }
 
-/** `events` as long as data comes. */
+/** `events` as long as data comes; `heardMs` returns when bytes of them came last, which may not make data yet. */
 async function* watched(
   { clock }: AddressPorts,
   events: AsyncGenerator<LiveInputEvent, void>,
   silenceMs: number,
+  heardMs: () => number,
   signal: AbortSignal,
 ): AsyncGenerator<LiveInputEvent, void> {
   let reason: string | null = null;
+  let patienceMs = silenceMs;
+  let dataMs = clock.monotonic();
   try {
-    for (;;) {
-      const next = await within(clock, silenceMs, events.next(), signal);
-      if (next === null) throw silent(silenceMs, reason);
+    for (let pending = events.next();; pending = events.next()) {
+      let next: IteratorResult<LiveInputEvent, void> | null = null;
+      while (next === null) {
+        const leftMs = Math.max(dataMs, heardMs()) + patienceMs - clock.monotonic();
+        if (leftMs <= 0) throw silent(patienceMs, reason);
+        next = await within(clock, leftMs, pending, signal);
+      }
       if (next.done) return;
       // A loss is no sign of life: a server that is down has one every few seconds.
       if (next.value.kind === "lost") reason = next.value.reason;
+      else {
+        dataMs = clock.monotonic();
+        // A player has the lead, too, before it shows nothing new.
+        patienceMs = silenceMs + HLS_LEAD_MS;
+      }
       yield next.value;
     }
   } finally {

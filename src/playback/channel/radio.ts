@@ -11,7 +11,6 @@ import {
 import { concatBytes } from "../../bytes/hex.ts";
 import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
 import { MillraceError } from "../../errors.ts";
-import type { SegmentConverter } from "../../inputs/hls.ts";
 import {
   buildProgram,
   maxPesBytes,
@@ -20,6 +19,7 @@ import {
   writeAccessUnit,
   writePsi,
 } from "../../media/mux/ts/program.ts";
+import { START_OFFSET_90K } from "../../media/mux/ts/timing.ts";
 import type { Codec, Track } from "../../media/types.ts";
 
 /** Frames of one stream in a row that make a beginning: chance has no three. */
@@ -52,6 +52,8 @@ export class RadioMuxer {
   #held = new Uint8Array();
   #first: AudioFrame | null = null;
   #program: Program | null = null;
+  /** Time of sample 0, 90 kHz. */
+  #zero90k = 0;
   #samples = 0;
   #counter = 0;
   #pesCount = 0;
@@ -59,6 +61,13 @@ export class RadioMuxer {
 
   constructor(syntax: AudioFrameSyntax) {
     this.#syntax = syntax;
+  }
+
+  /** The first frame of the next bytes is presented at `time90k`, not where those before it end. */
+  continueAt(time90k: number): void {
+    const { sampleRate } = this.#first ?? { sampleRate: 1 };
+    this.#zero90k = time90k - START_OFFSET_90K - this.#samplesIn(0, this.#held.length) * 90_000 / sampleRate;
+    this.#samples = 0;
   }
 
   /** Takes the next bytes; returns the packets that are complete. Throws `bad_media` where the format changes. */
@@ -126,7 +135,7 @@ export class RadioMuxer {
     const tables = Number.isInteger(round) ? program.psiPackets : 0;
     const out = new Uint8Array((tables + packets) * PACKET_BYTES);
     if (tables > 0) writePsi(program, out, 0, round);
-    const time90k = Math.round(this.#samples * 90_000 / this.#first!.sampleRate);
+    const time90k = Math.round(this.#zero90k + this.#samples * 90_000 / this.#first!.sampleRate);
     const unit = { pts90k: time90k, dts90k: time90k, keyframe: true, isReady: true, data: this.#held, from, to };
     writeAccessUnit(out, tables * PACKET_BYTES, packets, stream, unit, this.#counter, time90k);
     this.#counter = (this.#counter + packets) & 15;
@@ -138,7 +147,8 @@ export class RadioMuxer {
   #samplesIn(from: number, to: number): number {
     let samples = 0;
     for (let at = from; at < to;) {
-      const frame = this.#syntax(this.#held, at)!;
+      const frame = this.#syntax(this.#held, at);
+      if (frame === null) break;
       samples += frame.samples;
       at += frame.sizeBytes;
     }
@@ -153,21 +163,6 @@ function programOf(syntax: AudioFrameSyntax, { sampleRate, channels, kind }: Aud
     ...{ width: null, height: null, sampleRate, channels, isFramed: true },
   };
   return buildProgram([track], [0]);
-}
-
-/** Makes transport packets of HLS segments that are sound alone (RFC 8216, 3.4): one clock for all of them. */
-export class PackedSound implements SegmentConverter {
-  #muxer: RadioMuxer | null = null;
-
-  begin(head: Uint8Array): boolean {
-    const syntax = radioSyntax(head);
-    if (syntax !== null) this.#muxer ??= new RadioMuxer(syntax);
-    return syntax !== null;
-  }
-
-  push(bytes: Uint8Array): Uint8Array {
-    return this.#muxer!.push(bytes);
-  }
 }
 
 /** Takes the titles out that stand between the bytes of the sound, after every `intervalBytes` of it. */

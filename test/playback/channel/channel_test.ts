@@ -162,8 +162,17 @@ test("Sessions.start() follows an address of the Internet into the private netwo
       `#EXT-X-KEY:METHOD=AES-128,URI="http://camera.lan/key"\n#EXTINF:6,\n0.ts\n#EXT-X-ENDLIST`,
     ),
     "http://d.example/0.ts": "sends",
+    "http://e.example/live": list(
+      `#EXT-X-MAP:URI="http://camera.lan/init.mp4"\n#EXTINF:6,\n0.m4s\n#EXT-X-ENDLIST`,
+    ),
+    "http://e.example/0.m4s": "sends",
+    "http://f.example/live": list(
+      `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="a",URI="http://camera.lan/sound.m3u8"\n` +
+        `#EXT-X-STREAM-INF:BANDWIDTH=1,AUDIO="a"\nhttp://c.example/live`,
+    ),
   });
-  for (const address of [A, B, "http://c.example/live", "http://d.example/live"]) {
+  for (const host of ["a", "b", "c", "d", "e", "f"]) {
+    const address = `http://${host}.example/live`;
     await assertRejects(() => begin([address], { callerIsLocal: true }), MillraceError);
   }
   assertEquals(asked.filter((url) => url.includes(".lan")), []);

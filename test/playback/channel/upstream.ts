@@ -45,10 +45,19 @@ export class Upstream {
 }
 
 /** What an address answers: a status, a text, a body that the test sends, or another address. */
-export type Answer = number | string | Uint8Array | { readonly to: string } | "sends" | "hangs";
+export type Answer =
+  | number
+  | string
+  | Uint8Array
+  | { readonly to: string }
+  | { readonly body: string | Uint8Array; readonly fields: Record<string, string> }
+  | "sends"
+  | "hangs";
+/** The same, or what it answers for the nth time. */
+export type Answers = Record<string, Answer | ((nth: number) => Answer)>;
 
 /** Channels over addresses that answer with `answers`, those that send with `fields`; hosts of `.lan` are private. */
-export function setUpChannels(answers: Record<string, Answer>, fields: Record<string, string> = {}) {
+export function setUpChannels(answers: Answers, fields: Record<string, string> = {}) {
   const clock = new FakeClock();
   const asked: string[] = [];
   const open: Upstream[] = [];
@@ -62,8 +71,10 @@ export function setUpChannels(answers: Record<string, Answer>, fields: Record<st
     httpClient: {
       open: (request: HttpClientRequest) => {
         const url = request.url.href;
+        const nth = asked.filter((one) => one === url).length;
         asked.push(url);
-        const answer = answers[url] ?? 404;
+        const told = answers[url] ?? 404;
+        const answer = typeof told === "function" ? told(nth) : told;
         if (answer === "hangs") {
           return new Promise<HttpClientAnswer>((_, reject) =>
             request.signal.addEventListener("abort", () => reject(request.signal.reason))
@@ -80,6 +91,8 @@ export function setUpChannels(answers: Record<string, Answer>, fields: Record<st
           ? new Response("no", { status: answer })
           : typeof answer === "object" && "to" in answer
           ? new Response("", { status: 302, headers: { location: answer.to } })
+          : typeof answer === "object" && "body" in answer
+          ? new Response(answer.body as BodyInit, { headers: answer.fields })
           : new Response(answer as BodyInit, { headers: { "content-length": String(answer.length) } });
         return Promise.resolve(
           { status: response.status, headers: response.headers, body: response.body! } as HttpClientAnswer,
