@@ -5,6 +5,7 @@ import net from "node:net";
 import { abortError, MillraceError } from "../../src/errors.ts";
 import type { HttpClientAnswer, HttpClientPort, HttpClientRequest } from "../../src/ports.ts";
 import { headersOf } from "./http-fields.ts";
+import { KeptSockets } from "./kept-sockets.ts";
 import { openRaw } from "./lenient-http.ts";
 import { webReadable } from "./node-streams.ts";
 import { brokenError, connectError } from "./os-error.ts";
@@ -30,6 +31,8 @@ export interface HttpClientOptions {
 interface Agents {
   readonly plain: http.Agent;
   readonly tls: http.Agent;
+  /** Through proxies. */
+  readonly proxied: KeptSockets;
   /** As in `HttpClientOptions`. */
   readonly ca: string | undefined;
 }
@@ -58,6 +61,7 @@ export function createHttpClient({ ca, idleMs = IDLE_MS, received }: HttpClientO
   const agents = {
     plain: keptByAddress(new http.Agent(kept)),
     tls: keptByAddress(new https.Agent(ca === undefined ? kept : { ...kept, ca })),
+    proxied: new KeptSockets({ idleMs, maxPerServer: MAX_IDLE_PER_HOST, max: MAX_IDLE }),
     ca,
   };
   return { open: (request) => open(request, agents, received) };
@@ -73,7 +77,7 @@ function open(
   const target = { host: address, port: Number(url.port || (isTls ? 443 : 80)) };
   const family = net.isIP(address);
   if (signal.aborted) return Promise.reject(abortError(signal));
-  if (request.proxy !== undefined) return openRaw(request, { ca: agents.ca, received });
+  if (request.proxy !== undefined) return openRaw(request, { ca: agents.ca, received, kept: agents.proxied });
   // A name would be resolved again, possibly to another address than the one that was checked.
   if (family === 0) return Promise.reject(connectError(new Error("not a literal address"), target));
   if (request.isLenient === true) return openRaw(request, { ca: agents.ca, received });

@@ -9,6 +9,7 @@ import { HTTPParser } from "http-parser-js";
 import { abortError, MillraceError } from "../../src/errors.ts";
 import type { HttpClientAnswer, HttpClientRequest, SocketAddress } from "../../src/ports.ts";
 import { headersOf } from "./http-fields.ts";
+import type { KeptSockets } from "./kept-sockets.ts";
 import { brokenError, connectError } from "./os-error.ts";
 import { openProxied } from "./proxied-socket.ts";
 
@@ -24,89 +25,140 @@ export interface RawOptions {
   readonly ca?: string | undefined;
   /** Called with the bytes of each part of a response that arrived. */
   readonly received?: ((bytes: number) => void) | undefined;
+  /** Where connections wait for the next request, unless this one is lenient. Default: each is closed. */
+  readonly kept?: KeptSockets;
 }
 
 /**
- * As `HttpClientPort.open`, on a connection of its own. With `isLenient` a body that ends early is whole: its length is not
+ * As `HttpClientPort.open`, on a connection that nothing else uses meanwhile. With `isLenient` a body that ends early is whole: its length is not
  * believed.
  */
 export async function openRaw(request: HttpClientRequest, options: RawOptions): Promise<HttpClientAnswer> {
-  const { url, address, signal, proxy, localAddress } = request;
-  const isTls = url.protocol === "https:";
-  const target = { host: address, port: Number(url.port || (isTls ? 443 : 80)) };
+  const kept = request.isLenient === true ? undefined : options.kept;
+  const key = JSON.stringify([request.proxy, request.address, request.url.origin, request.localAddress]);
+  const keep = kept && ((socket: net.Socket) => kept.keep(key, socket));
+  const waiting = kept?.take(key) ?? null;
+  if (waiting !== null) {
+    const exchange = new Exchange(waiting, request, options, keep);
+    waiting.write(headOf(request, true));
+    try {
+      return await exchange.answer;
+    } catch (error) {
+      // The server closed the connection before it read the request.
+      if (exchange.hasReceived || request.signal.aborted) throw error;
+    }
+  }
+  const socket = await connected(request, options.ca);
+  const exchange = new Exchange(socket, request, options, keep);
+  const send = () => void socket.write(headOf(request, kept !== undefined));
+  if (!socket.connecting && !isTls(request)) send();
+  else socket.once(isTls(request) ? "secureConnect" : "connect", send);
+  return await exchange.answer;
+}
+
+function isTls({ url }: HttpClientRequest): boolean {
+  return url.protocol === "https:";
+}
+
+function targetOf({ url, address }: HttpClientRequest): SocketAddress {
+  return { host: address, port: Number(url.port || (url.protocol === "https:" ? 443 : 80)) };
+}
+
+/** A socket to the server, through the proxy if there is one, which may still be connecting. */
+async function connected(request: HttpClientRequest, ca: string | undefined): Promise<net.Socket> {
+  const { url, signal, proxy, localAddress } = request;
+  const target = targetOf(request);
   const name = url.hostname.replace(/^\[|\]$/g, "");
   const through = proxy === undefined ? null : await openProxied(proxy, target, signal, localAddress);
   const direct = { ...target, ...(localAddress && { localAddress }) };
-  const secure = { ...(net.isIP(name) === 0 && { servername: name }), ...(options.ca && { ca: options.ca }) };
-  const socket = isTls
-    ? tls.connect({ ...(through === null ? direct : { socket: through }), ...secure })
-    : through ?? net.connect(direct);
-  if (through !== null && !isTls) socket.write(headOf(request));
-  else socket.once(isTls ? "secureConnect" : "connect", () => socket.write(headOf(request)));
-  return await new Promise((resolve, reject) => {
-    const exchange = new Exchange(socket, target, request, options, resolve, reject);
-    const abort = () => exchange.end(abortError(signal));
-    signal.addEventListener("abort", abort, { once: true });
-    socket.once("close", () => signal.removeEventListener("abort", abort));
-    if (signal.aborted) abort();
-  });
+  const secure = { ...(net.isIP(name) === 0 && { servername: name }), ...(ca && { ca }) };
+  if (isTls(request)) return tls.connect({ ...(through === null ? direct : { socket: through }), ...secure });
+  return through ?? net.connect(direct);
 }
 
-function headOf({ url, method, headers }: HttpClientRequest): string {
+function headOf({ url, method, headers }: HttpClientRequest, isKept: boolean): string {
   const fields = new Headers(headers);
   if (!fields.has("host")) fields.set("host", url.host);
-  fields.set("connection", "close");
+  fields.set("connection", isKept ? "keep-alive" : "close");
   const lines = [...fields].map(([name, value]) => `${name}: ${value}\r\n`);
   return `${method} ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join("")}\r\n`;
 }
 
 /** One request's response, from the first byte to the end of the body. */
 class Exchange {
+  /** The response; its body follows. */
+  readonly answer: Promise<HttpClientAnswer>;
+  /** Something of it has come. */
+  hasReceived = false;
   readonly #socket: net.Socket;
   readonly #target: SocketAddress;
-  readonly #resolve: (answer: HttpClientAnswer) => void;
-  readonly #reject: (error: Error) => void;
+  readonly #keep: ((socket: net.Socket) => void) | undefined;
+  #resolve!: (answer: HttpClientAnswer) => void;
+  #reject!: (error: Error) => void;
   #body: ReadableStreamDefaultController<Uint8Array> | null = null;
   #overheadBytes = 0;
   #isInterim = false;
   #isOver = false;
+  /** The server serves another request on this connection. */
+  #mayKeep = false;
+  /** Takes the listeners off the socket. */
+  readonly #release: () => void;
 
+  /** `keep` gets the socket when the server goes on with it. */
   constructor(
     socket: net.Socket,
-    target: SocketAddress,
-    { method, isLenient = false }: HttpClientRequest,
+    request: HttpClientRequest,
     { received }: RawOptions,
-    resolve: (answer: HttpClientAnswer) => void,
-    reject: (error: Error) => void,
+    keep: ((socket: net.Socket) => void) | undefined,
   ) {
+    const { method, signal, isLenient = false } = request;
     this.#socket = socket;
-    this.#target = target;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.#target = targetOf(request);
+    this.#keep = keep;
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
     const parser = this.#createParser(method === "HEAD");
-    socket.on("data", (chunk: Uint8Array) => {
+    const data = (chunk: Uint8Array) => {
       if (this.#isOver) return;
+      this.hasReceived = true;
       received?.(chunk.length);
       this.#overheadBytes += chunk.length;
       const failed = parse(parser, chunk);
       if (failed !== null) this.end(failed);
       else if (this.#overheadBytes > MAX_OVERHEAD_BYTES) this.end(new Error("the head is too long"));
-    });
-    socket.once("end", () => {
+    };
+    const ended = () => {
+      this.#mayKeep = false;
       // A body without a length ends with the connection.
       parser.finish();
       if (this.#body === null) this.end(new Error("no response"));
       else this.end(isLenient ? null : new Error("the response ended early"));
-    });
-    socket.on("error", (error) => this.end(error));
-    socket.once("close", () => this.end(new Error("the connection was closed")));
+    };
+    const failed = (error: Error) => this.end(error);
+    const closed = () => {
+      signal.removeEventListener("abort", abort);
+      this.end(new Error("the connection was closed"));
+    };
+    const abort = () => this.end(abortError(signal));
+    this.#release = () => {
+      signal.removeEventListener("abort", abort);
+      socket.off("data", data).off("end", ended).off("error", failed).off("close", closed);
+    };
+    socket.on("data", data).once("end", ended).on("error", failed).once("close", closed);
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
   }
 
   /** The response is complete, or failed with `error`. Only the first call has an effect. */
   end(error: Error | null): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#socket.destroy();
+    if (error === null && this.#mayKeep && this.#keep !== undefined) {
+      this.#release();
+      this.#keep(this.#socket);
+    } else this.#socket.destroy();
     if (error === null) this.#body?.close();
     else if (this.#body === null) {
       this.#reject(error instanceof MillraceError ? error : connectError(error, this.#target));
@@ -116,8 +168,9 @@ class Exchange {
   #createParser(isHead: boolean) {
     const parser = new HTTPParser(HTTPParser.RESPONSE);
     parser.parseHeader = parseField;
-    parser[HTTPParser.kOnHeadersComplete] = ({ statusCode, headers }) => {
+    parser[HTTPParser.kOnHeadersComplete] = ({ statusCode, headers, shouldKeepAlive }) => {
       this.#isInterim = statusCode < 200;
+      this.#mayKeep = shouldKeepAlive;
       if (!this.#isInterim) this.#answer(statusCode, headers);
       return isHead ? 1 : 0;
     };
@@ -130,7 +183,11 @@ class Exchange {
       if ((this.#body?.desiredSize ?? 0) <= 0) this.#socket.pause();
     };
     parser[HTTPParser.kOnMessageComplete] = () => {
-      if (!this.#isInterim) this.end(null);
+      if (this.#isInterim) return;
+      // What comes beyond the response belongs to nothing.
+      const { offset, end } = parser as unknown as { readonly offset: number; readonly end: number };
+      this.#mayKeep &&= offset === end;
+      this.end(null);
     };
     return parser;
   }
@@ -141,8 +198,10 @@ class Exchange {
       start: (controller) => {
         this.#body = controller;
       },
-      pull: () => void this.#socket.resume(),
+      // Afterwards the socket may be another exchange's.
+      pull: () => void (this.#isOver || this.#socket.resume()),
       cancel: () => {
+        if (this.#isOver) return;
         this.#isOver = true;
         this.#socket.destroy();
       },
