@@ -1,6 +1,7 @@
 /**
  * Builds `dist/millrace.mjs`, one file for Node 20 and later, Bun and Deno, and next to it `libsql.node`, libSQL's native
- * library for this machine. Runtimes that have no SQLite, as Node 20, load it at the first use of settings or playlists. Beside
+ * library for this machine. Runtimes that have no SQLite, as Node 20, load it at the first use of settings or playlists. `webrtc.mjs`
+ * connects to web browsers; it is read when the first torrent names a tracker of theirs. Beside
  * it the licences of all that is bundled, the source map, and in `share` the manual page and the completions of shells.
  * Two builds of the same sources are the same. With `--binaries` also executables that contain their runtime: with Bun,
  * and with Deno if its runtime file can be downloaded.
@@ -48,6 +49,15 @@ const nativeBeside: Plugin = {
   },
 };
 
+/** Connections to web browsers. 0.9 MB that most never need: in the bundle, every runtime would read and keep them at each start. */
+const WEBRTC = "webrtc.mjs";
+const webRtcBeside: Plugin = {
+  name: "webrtc-beside",
+  setup(builder) {
+    builder.onResolve({ filter: /^werift$/ }, () => ({ path: `./${WEBRTC}`, external: true }));
+  },
+};
+
 /** Copies the native library for this machine; returns its new path. */
 function copyNative(): string {
   const fromClient = createRequire(createRequire(import.meta.url).resolve("@libsql/client"));
@@ -76,9 +86,19 @@ async function bundle(): Promise<void> {
     outfile: partial(BUNDLE),
     legalComments: "eof",
     banner: { js: `#!/usr/bin/env node\n${REQUIRE_BANNER}` },
-    plugins: [embedFiles, nativeBeside],
+    plugins: [embedFiles, nativeBeside, webRtcBeside],
+  });
+  const webRtc = await build({
+    ...RELEASE,
+    absWorkingDir: ROOT,
+    metafile: true,
+    stdin: { contents: 'export { RTCPeerConnection } from "werift";', resolveDir: ROOT },
+    outfile: partial(path.join(DIST, WEBRTC)),
+    legalComments: "eof",
   });
   await stop();
+  renameSync(partial(path.join(DIST, WEBRTC)), path.join(DIST, WEBRTC));
+  report(path.join(DIST, WEBRTC));
   chmodSync(partial(BUNDLE), 0o755);
   report(copyNative());
   renameSync(partial(BUNDLE), BUNDLE);
@@ -89,7 +109,7 @@ async function bundle(): Promise<void> {
   const named = sources.map((file) => path.relative(ROOT, path.resolve(DIST, file)));
   put("millrace.mjs.map", JSON.stringify({ ...mapped, sources: named }));
   rmSync(map);
-  put("THIRD-PARTY.txt", licencesOf(Object.keys(metafile.inputs)));
+  put("THIRD-PARTY.txt", licencesOf([...Object.keys(metafile.inputs), ...Object.keys(webRtc.metafile.inputs)]));
   for (const [file, text] of Object.entries(manualFiles())) put(path.join("share", file), text);
 }
 

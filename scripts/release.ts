@@ -45,7 +45,10 @@ const architectures = debian === "none" ? [] : debian.split(",");
 if (architectures.length > 0) step("Debian packages", deno, ...script("build-debian"), ...architectures);
 step("npm pack", ["npm"], "pack", "--silent", "--pack-destination", RELEASE, path.join(DIST, "npm"));
 for (const name of readdirSync(DIST)) {
-  if (/^(?:millrace\.mjs(?:\.map)?|libsql\.node|THIRD-PARTY\.txt|millrace-(?:bun|deno)|millrace_.*\.deb)$/.test(name)) {
+  if (
+    /^(?:millrace\.mjs(?:\.map)?|libsql\.node|webrtc\.mjs|THIRD-PARTY\.txt|millrace-(?:bun|deno)|millrace_.*\.deb)$/
+      .test(name)
+  ) {
     copyFileSync(path.join(DIST, name), path.join(RELEASE, name));
   }
 }

@@ -108,6 +108,12 @@ const OPTIONS = {
   lsd: option("no-lsd", value.negated, true, "Do not look for peers in the local network"),
   pex: option("no-pex", value.negated, true, "Do not exchange addresses with peers"),
   utp: option("no-utp", value.negated, true, "Connect to peers of torrents by TCP alone, not over UDP (uTP)"),
+  webrtc: option(
+    "no-webrtc",
+    value.negated,
+    true,
+    "Ask no trackers of web browsers (ws, wss), and connect to none by WebRTC",
+  ),
   interface: option(
     "interface",
     value.optional(value.host),

@@ -13,6 +13,7 @@ import { localSockets } from "./local-sockets.ts";
 import { createLogger } from "./logger.ts";
 import { network } from "./network.ts";
 import type { PlatformOptions } from "./options.ts";
+import { pages } from "./pages.ts";
 import { processes } from "./processes.ts";
 import { programs } from "./programs.ts";
 import { sqlite } from "./sqlite.ts";
@@ -55,6 +56,7 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
     deviceTls,
     network,
     http: createHttpPort({ ...parts.http, failed }),
+    pages,
     sqlite,
     httpClient,
     fetch: createFetch({ httpClient, network, clock }),

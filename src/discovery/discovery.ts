@@ -5,6 +5,7 @@ import type { Ports, SocketAddress } from "../ports.ts";
 import { canonicalHost, isPublicHost } from "./addresses.ts";
 import type { AnnounceAnswer, Announcer } from "./announce.ts";
 import { DhtNode, type DhtNodeOptions } from "./dht-node.ts";
+import { pageAnnouncer, type PageTrackerParts } from "./page-tracker.ts";
 import { resolvePeer } from "./peer-names.ts";
 import { torrentFetches } from "./torrent-fetch.ts";
 import { announceHttp } from "./http-tracker.ts";
@@ -40,6 +41,8 @@ export interface DiscoveryOptions {
    * and for redirects. Default: refuses all.
    */
   readonly publicFetch?: typeof fetch;
+  /** Reaches peers in web browsers. Default: their trackers are not asked. */
+  readonly pageTrackers?: PageTrackerParts | null;
   /** For shuffling and jitter, in [0, 1). Default Math.random. */
   readonly random?: () => number;
 }
@@ -122,7 +125,7 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
     if (/^udp:\/\//i.test(url) && URL.canParse(url)) {
       return (announce, signal, late) => udpTrackers.announce(url, announce, signal, { scope: scope(), late });
     }
-    return null;
+    return options.pageTrackers ? pageAnnouncer(options.pageTrackers, url, scope) : null;
   };
   const shared: SharedSources = {
     clock: ports.clock,

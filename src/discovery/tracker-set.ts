@@ -168,7 +168,7 @@ export class TrackerSet {
     const announce = this.#context.createAnnouncer(url, () => this.#known.get(url)!);
     if (announce !== null) return [{ name, announce }];
     const lastError = /^wss?:/i.test(url)
-      ? "this tracker is for web browsers alone (WebSocket); only http, https and udp trackers are asked"
+      ? "this tracker is for web browsers (WebSocket); with --no-webrtc, --proxy and --interface it is not asked"
       : "not a supported tracker address (http, https, udp)";
     this.#ignored.push({ kind: "tracker", name, peers: 0, seeders: null, lastError, nextAnnounceMs: null });
     return [];

@@ -23,6 +23,8 @@ export function boundPorts<P extends Ports>(ports: P, watch: InterfaceWatch, dir
     ...ports,
     tcp: boundTcp({ tcp: ports.tcp, network, watch }),
     udp: boundUdp(ports.udp, watch),
+    // It would open sockets of its own.
+    pages: null,
     network,
     httpClient: {
       open: async (request) => {

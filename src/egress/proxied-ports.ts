@@ -34,6 +34,8 @@ export function proxiedPorts<P extends Ports>(ports: P, options: ProxiedOptions)
       listen: (at, onConnection) => ports.tcp.listen(at, onConnection),
     },
     udp: options.udp ?? noUdp(proxy),
+    // It would open sockets of its own.
+    pages: null,
     network: remoteNames(ports.network),
     httpClient: {
       open: (request) =>

@@ -44,6 +44,8 @@ export interface EngineOptions {
   readonly pex?: boolean;
   /** Whether peers of torrents are dialled, and may dial us, over UDP (uTP, BEP 29), too. Default true. */
   readonly utp?: boolean;
+  /** Peers in web browsers are found and connected to (WebRTC), without a proxy or a chosen interface. Default true. */
+  readonly webrtc?: boolean;
   /**
    * Encryption of connections with peers (MSE). "accept" (default): dialled in plaintext, then encrypted if the peer hangs up;
    * "prefer": the other way round; "require": encrypted alone; "off": in plaintext alone.

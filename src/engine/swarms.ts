@@ -1,10 +1,14 @@
 /** Everything that talks to peers: discovery, the swarms of torrents and of broadcasts, and the router's port. */
 import { fetchTransportFile } from "../content/fetch-transport-file.ts";
+import { checkedTarget } from "../content/guarded-target.ts";
 import { createPublicFetch } from "../content/public-fetch.ts";
 import type { TransportCache } from "../content/transport-cache.ts";
+import { isPublicHost } from "../discovery/addresses.ts";
 import { DHT_ROUTERS } from "../discovery/dht-routers.ts";
 import { createDiscovery } from "../discovery/discovery.ts";
 import type { LsdOptions } from "../discovery/lsd.ts";
+import { PageSlots } from "../discovery/page-tracker.ts";
+import type { Surroundings } from "../discovery/nearness.ts";
 import type { Discovery } from "../discovery/types.ts";
 import { MillraceError } from "../errors.ts";
 import { RecordRefresh } from "../live/broadcast/record-refresh.ts";
@@ -43,6 +47,7 @@ export async function openSwarms(
   // Multicast and routers are of the local network, beside the way that was chosen.
   const isFree = proxied === null && watch === null;
   const publicFetch = createPublicFetch(swarmPorts);
+  const pages = swarmPorts.pages ?? null;
   const totals = { torrents: new TrafficTotals(), broadcasts: new TrafficTotals() };
   let swarms: TorrentSwarmManager | null = null;
   const discovery = await createDiscovery(swarmPorts, {
@@ -62,6 +67,18 @@ export async function openSwarms(
     lsd: { enabled: (options.lsd ?? true) && isFree, ...lsdInterfaces(ports.network, peerHost) },
     userAgent: `millrace/${VERSION}`,
     publicFetch,
+    pageTrackers: pages === null || options.webrtc === false ? null : {
+      ...{ clock, pages, slots: new PageSlots() },
+      addressesOf: async (url, { scope, holder, signal }) => {
+        const { network } = swarmPorts;
+        const named = { ...network, resolve: (host: string) => network.resolve(host, { signal, holder }) };
+        return (await checkedTarget({ network: named, surroundings }, url, scope === "any", signal)).addresses;
+      },
+      allows: (address, source) =>
+        swarms?.context.dialRule.allows({ address, origin: "tracker", source, scope: "any" }) ?? false,
+      tells: (host, tracker) => isPublicHost(host) || isWithinReach(surroundings, host, tracker),
+      take: (connection) => swarms === null ? connection.abort() : swarms.takeFromPage(connection),
+    },
   });
   closing.push(() => discovery.close());
   const manager = swarms = await createSwarmManager(swarmPorts, {
@@ -102,6 +119,12 @@ export async function openSwarms(
   const mapper = (options.portMapping ?? true) && isFree ? mapPeerPort(ports, { manager, discovery }) : null;
   closing.push(() => records.close(), () => manager.close(), () => mapper?.close());
   return { discovery, manager, broadcasts, totals };
+}
+
+/** Whether a server at `server` is as near to us as the address `host` of ours, which is not public. */
+function isWithinReach(surroundings: Pick<Surroundings, "nearness">, host: string, server: string): boolean {
+  const nearness = surroundings.nearness(server);
+  return nearness === "own" || (nearness === "private" && !/^(?:127\.|::1$)/.test(host));
 }
 
 /** Where the peer port can be reached. */

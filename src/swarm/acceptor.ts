@@ -45,8 +45,8 @@ export class Acceptor {
     this.#rates = new Allowances({ perSecond: MAX_RATE, most: MAX_BURST, limit: MAX_HOSTS, nowMs });
   }
 
-  /** Takes an incoming connection; a refused one is dropped at once. */
-  take(connection: TcpConnection, transport: Transport): void {
+  /** Takes an incoming connection, or one to a web browser; a refused one is dropped at once. */
+  take(connection: TcpConnection, transport: Transport | "webrtc"): void {
     const from = hostKey(connection.remote.host);
     const { bans, encryption, ports: { clock }, reachability } = this.#context;
     // A datagram that gets in says nothing about the TCP port.

@@ -6,7 +6,7 @@ import { PEER_RECEIVE_BUFFER_BYTES } from "../discovery/shared-socket.ts";
 import type { Discovery } from "../discovery/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import { faultFields, guardedClock } from "../bytes/guarded-clock.ts";
-import type { Ports, TcpListener, Timer, UdpSocket } from "../ports.ts";
+import type { Ports, TcpConnection, TcpListener, Timer, UdpSocket } from "../ports.ts";
 import { otherName } from "../metainfo/hash-trees.ts";
 import type { PieceCache } from "../storage/types.ts";
 import { UtpEndpoint } from "../utp/utp-endpoint.ts";
@@ -240,6 +240,11 @@ export class TorrentSwarmManager implements SwarmManager {
 
   list(): readonly TorrentSwarm[] {
     return this.swarms.list().filter((swarm) => swarm instanceof TorrentSwarm);
+  }
+
+  /** Takes a connection to a web browser, which shakes hands first. */
+  takeFromPage(connection: TcpConnection): void {
+    this.#acceptor.take(connection, "webrtc");
   }
 
   /** The port by which others reach ours, because a router passes it on; null: others use our port's own number. */

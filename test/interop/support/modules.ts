@@ -23,7 +23,8 @@ export function requireModule(name: string): Record<string, unknown> {
   return createRequire(import.meta.url)(packageFolder(name));
 }
 
-function packageFolder(name: string): string {
+/** The folder of a package that is installed there. */
+export function packageFolder(name: string): string {
   const folders = (process.env["PATH"] ?? "").split(delimiter).map((entry) => dirname(entry));
   const found = folders.find((entry) => existsSync(join(entry, name)));
   if (found === undefined) throw new Error(`${name} is not installed beside programs on the PATH`);
