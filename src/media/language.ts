@@ -91,6 +91,11 @@ export function iso639Code(tag: string | null): string | null {
   return THREE_LETTERS[primary] ?? null;
 }
 
+/** The three letters of a descriptor that needs some. */
+export function descriptorLanguage(tag: string | null): number[] {
+  return [...iso639Code(tag) ?? "und"].map((letter) => letter.charCodeAt(0));
+}
+
 /** True when both tags name the same language, whatever the notation (`de`, `deu`, `ger`, `de-AT`). */
 export function sameLanguage(a: string | null, b: string | null): boolean {
   const left = iso639Code(a);

@@ -19,7 +19,7 @@ import { type MediaIndex, timelineBytes } from "./timeline.ts";
 import type { HlsPlan, IndexedPresentation, PresentationOptions, TsLayout } from "./types.ts";
 
 /** Part of the fingerprint: raise it whenever the bytes of a layout change. */
-const MUXER_VERSION = 11;
+const MUXER_VERSION = 12;
 /** The same for fragmented MP4. */
 const FRAGMENT_VERSION = 4;
 

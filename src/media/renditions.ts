@@ -32,6 +32,8 @@ export function renditionsOf(
       const work = new IndexWork(source, signal);
       const timeline = { ...await runsOfIndex(index, work).finally(() => work.end()), faults };
       const zero90k = options.offset90k + (index.zero90k ?? 0);
+      // Players that show them find them beside the pictures.
+      const subtitles = indexes.filter((i) => tracks[i]!.kind === "subtitle");
       const planOf = (one: number): HlsPlan => {
         if (carrier === FMP4) {
           const layout = layOutFragments(tracks, timeline, [one], options);
@@ -39,8 +41,9 @@ export function renditionsOf(
         }
         const { target90k, isVideo } = options;
         // Slots of MPEG TS that have their size in advance would double a sound: they have room for clocks and tables.
-        const bytesOf = one === video ? bytesOfTracks(tracks, [one]) : () => null;
-        return planOfLayout(layOutRuns(buildProgram(tracks, [one]), timeline, target90k, isVideo, bytesOf), zero90k);
+        const own = one === video ? [one, ...subtitles] : [one];
+        const bytesOf = one === video ? bytesOfTracks(tracks, own) : () => null;
+        return planOfLayout(layOutRuns(buildProgram(tracks, own), timeline, target90k, isVideo, bytesOf), zero90k);
       };
       const renditionOf = (one: number): Rendition => {
         const track = tracks[one]!;

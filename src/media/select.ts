@@ -6,10 +6,16 @@ import type { Track } from "./types.ts";
 
 /** More audio tracks than this are left out: a program map section has 1021 bytes. */
 const MAX_AUDIO_TRACKS = 32;
+/** Subtitles beyond are left out: those of 30 languages, and some for people who hear badly. */
+const MAX_SUBTITLE_TRACKS = 48;
+/** Bytes of a program map section for sound and subtitles, and what each of them takes at most. */
+const MAP_BYTES = 960;
+const MAP_SOUND_BYTES = 17;
+const MAP_SUBTITLE_BYTES = 15;
 
 /** Outcome of `selectTracks`. */
 export interface Selection {
-  /** Indexes into the tracks, in PMT order: video, then audio, the preferred one first. */
+  /** Indexes into the tracks, in PMT order: video, then audio, the preferred one first, then subtitles. */
   readonly indexes: readonly number[];
   /** Indexes of all sounds that the carrier carries, the preferred one first; at most 32. */
   readonly sounds: readonly number[];
@@ -28,7 +34,7 @@ function rank(track: Track, preferred: readonly string[], carrier: Carrier): num
 
 /**
  * Picks one video track (the default one that `carrier` carries) and all audio tracks that it carries; of fragmented MP4 the
- * first of them, because browsers play one in a segment. `usable` says
+ * first of them, because browsers play one in a segment. MPEG TS has the subtitles, too, that are pictures. `usable` says
  * whether a track has data at all. Throws `unsupported_media`, naming the codecs, when nothing playable remains; if all
  * of it is sound, the message ends with `advice`.
  */
@@ -63,7 +69,12 @@ export function selectTracks(
   for (const index of audios.splice(carrier === FMP4 ? 1 : MAX_AUDIO_TRACKS)) {
     warnings.push(`audio track ${tracks[index]!.id} left out: ${carrier === FMP4 ? "one is carried" : "too many"}`);
   }
-  const indexes = [...videos, ...audios];
+  const subtitles = videos.length === 0 ? [] : subtitlesOf(tracks, carrier).filter(usable);
+  const mostSubtitles = Math.floor((MAP_BYTES - MAP_SOUND_BYTES * audios.length) / MAP_SUBTITLE_BYTES);
+  for (const index of subtitles.splice(Math.min(MAX_SUBTITLE_TRACKS, mostSubtitles))) {
+    warnings.push(`subtitle track ${tracks[index]!.id} left out: too many`);
+  }
+  const indexes = [...videos, ...audios, ...subtitles];
   if (indexes.length === 0) {
     const hint = tracks.some(({ kind }) => kind === "video") ? "" : advice;
     const message = `${carrier.name} cannot carry ${refused.join(", ")}${hint}`;
@@ -72,6 +83,10 @@ export function selectTracks(
       : new MillraceError("bad_media", "the file has no video or audio that can be read");
   }
   return { indexes, sounds, warnings };
+}
+
+function subtitlesOf(tracks: readonly Track[], carrier: Carrier): number[] {
+  return [...tracks.keys()].filter((i) => tracks[i]!.kind === "subtitle" && carrier.carries(tracks[i]!));
 }
 
 function describe(track: Track): string {

@@ -45,6 +45,8 @@ export interface RunSample {
   readonly data: Uint8Array;
   /** How long a text is shown, 90 kHz; absent: the file does not say, or it is no text. */
   readonly shown90k?: number;
+  /** Bytes that it takes in the file, where they are packed. Default: those of `data`. */
+  readonly packedBytes?: number;
   /** It is silence in place of sound that could not be decoded. Default false. */
   readonly isSilence?: boolean;
 }
@@ -67,6 +69,8 @@ export interface StreamedRun extends Run {
   readonly startsAnew?: boolean;
   /** For each of `MediaIndex.tracks` a generous bound of its access units in the run (0 for tracks never carried). */
   readonly maxAccessUnits: readonly number[];
+  /** Bytes that unpacking may add to the subtitles in it, as far as that is foreseen. Default 0. */
+  readonly unpackedBytes?: number;
 }
 
 /**

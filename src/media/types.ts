@@ -30,6 +30,8 @@ export type Codec =
   | "dts"
   | "truehd"
   | "pcm"
+  | "pgs"
+  | "dvbsub"
   | "other";
 
 /** DOVIDecoderConfigurationRecord (Dolby Vision streams within the ISO base media file format, 3.2). */

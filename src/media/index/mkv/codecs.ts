@@ -22,6 +22,8 @@ const EXACT: Readonly<Record<string, Codec>> = {
   "A_FLAC": "flac",
   "A_TRUEHD": "truehd",
   "A_MLP": "truehd",
+  "S_HDMV/PGS": "pgs",
+  "S_DVBSUB": "dvbsub",
 };
 
 /** Families whose IDs carry a suffix, such as `A_AAC/MPEG4/LC` or `A_AC3/BSID9`. */

@@ -72,14 +72,18 @@ export function readEncodings(data: Uint8Array, budget: ElementBudget): Encoding
   return found;
 }
 
-/** What zlib made of a frame or of codec data, as it was before; null if it is damaged or grows too much. */
-export function unpacked(packed: Uint8Array): Uint8Array | null {
-  return inflated(packed, FREE_BYTES + MAX_GROWTH * packed.length);
+/** What zlib made of a frame or of codec data, as it was before; null if it is damaged, grows too much or has over `mostBytes`. */
+export function unpacked(packed: Uint8Array, mostBytes = Infinity): Uint8Array | null {
+  return inflated(packed, Math.min(mostBytes, FREE_BYTES + MAX_GROWTH * packed.length));
 }
 
-/** `frame` as it was before it was packed; null if it is damaged. */
-export function wholeFrame({ strippedHeader, isDeflated }: FramePacking, frame: Uint8Array): Uint8Array | null {
-  if (isDeflated) return unpacked(frame);
+/** `frame` as it was before it was packed; null if it is damaged, or zlib makes more than `mostBytes` of it. */
+export function wholeFrame(
+  { strippedHeader, isDeflated }: FramePacking,
+  frame: Uint8Array,
+  mostBytes = Infinity,
+): Uint8Array | null {
+  if (isDeflated) return unpacked(frame, mostBytes);
   if (strippedHeader === null) return frame;
   const whole = new Uint8Array(strippedHeader.length + frame.length);
   whole.set(strippedHeader);

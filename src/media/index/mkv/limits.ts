@@ -26,6 +26,29 @@ const MEASURED_SLACK = 1.2;
 const MAX_FRAME_RATE = 300;
 const MAX_DENSITY = 8;
 
+/** Blocks of subtitles per second where the Cues name none: those that show something, and those that take it away. */
+const SUBTITLES_PER_S = 1;
+/** What unpacking adds to a subtitle, bytes: a line of text in full HD has 60 KB, and half of the blocks show nothing. */
+const UNPACKED_SUBTITLE_BYTES = 32 * 1024;
+
+/** Whether MPEG TS carries the subtitles of `track`. */
+export function isPictureSubtitle({ track: { kind, codec } }: MatroskaTrack): boolean {
+  return kind === "subtitle" && (codec === "pgs" || codec === "dvbsub");
+}
+
+/** Blocks of subtitles of a track without Cues in `durationMs`. */
+export function unknownSubtitles(durationMs: number): number {
+  return Math.ceil(SUBTITLES_PER_S * durationMs / 1000) + 1;
+}
+
+/** Bytes that unpacking may add to `units` of each track. */
+export function unpackedBytes(tracks: readonly MatroskaTrack[], units: readonly number[]): number {
+  return tracks.reduce(
+    (sum, track, i) => isPictureSubtitle(track) && track.isDeflated ? sum + units[i]! * UNPACKED_SUBTITLE_BYTES : sum,
+    0,
+  );
+}
+
 /** Most access units of `track` expected in `durationMs`. */
 export function maxAccessUnits(track: MatroskaTrack, durationMs: number): number {
   const { kind, codec, codecId, sampleRate } = track.track;

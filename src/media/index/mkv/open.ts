@@ -8,13 +8,14 @@ import { FaultLedger } from "../../faults.ts";
 import type { MediaIndex, OpenOptions, StreamedRun } from "../../timeline.ts";
 import type { Codec } from "../../types.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
+import { cuedSubtitles } from "./cued-subtitles.ts";
 import { hasCluster } from "./cluster-walk.ts";
 import { withCodecData } from "./codec-data.ts";
 import { withFirstFrames } from "./first-frames.ts";
 import { frameGrid } from "./frame-grid.ts";
 import { withFrameRates } from "./frame-rate.ts";
-import { readHead } from "./head.ts";
-import { maxAccessUnits } from "./limits.ts";
+import { type Cue, readHead } from "./head.ts";
+import { isPictureSubtitle, maxAccessUnits, unpackedBytes } from "./limits.ts";
 import { countedMs, planFromCues, type PlannedRun, zeroOf } from "./plan-cues.ts";
 import { planByEstimate } from "./plan-estimate.ts";
 import { reorderDepth } from "./reorder.ts";
@@ -55,11 +56,16 @@ function neededFrames(tracks: readonly MatroskaTrack[], { fragmented }: OpenOpti
 function streamedRuns(
   plan: readonly PlannedRun[],
   tracks: readonly MatroskaTrack[],
+  cues: readonly Cue[],
   shift90k: number,
 ): StreamedRun[] {
+  const subtitles = cuedSubtitles(plan, tracks, cues);
   const stripped = tracks.map((track) => track.strippedHeader?.length ?? 0);
   return plan.map((run, index): StreamedRun => {
-    const units = tracks.map((track) => maxAccessUnits(track, countedMs(run, index === plan.length - 1)));
+    const lengthMs = countedMs(run, index === plan.length - 1);
+    const units = tracks.map((track, i) =>
+      isPictureSubtitle(track) ? subtitles[index]![i]! : maxAccessUnits(track, lengthMs)
+    );
     const restored = units.reduce((sum, count, i) => sum + count * stripped[i]!, 0);
     const startPts90k = ticks(run.timeNs) + shift90k;
     return {
@@ -72,6 +78,7 @@ function streamedRuns(
       startDts90k: Math.max(0, startPts90k - 2 * shift90k),
       maxPayloadBytes: run.maxBytes === null ? null : run.maxBytes + restored,
       maxAccessUnits: units,
+      unpackedBytes: unpackedBytes(tracks, units),
     };
   });
 }
@@ -124,7 +131,7 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
   const counted = plan.every(({ maxBytes }) => maxBytes === null)
     ? tracks
     : await withFrameRates(source, head, options.signal);
-  const runs = streamedRuns(plan, counted, shift90k);
+  const runs = streamedRuns(plan, counted, head.cues, shift90k);
   const anchors = plan.map((run) => run.anchor);
   const { track: mainInfo, defaultDurationNs } = tracks[main]!;
   const cueTimes = head.cues.filter((cue) => cue.trackNumber === mainInfo.id).map((cue) => cue.timeNs);

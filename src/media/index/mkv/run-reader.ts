@@ -34,6 +34,8 @@ export interface RunFacts {
 const MAX_BATCH = 512;
 /** The same for what is made of compressed frames, bytes: it can be far more than was read. */
 const MAX_MADE_BYTES = 1024 * 1024;
+/** Largest subtitle that is unpacked, bytes: decoders of discs hold two pictures of full HD in 4 MiB, packed in 1. */
+const MAX_SUBTITLE_BYTES = 2 * 1024 * 1024;
 /** Blocks beyond this time are damage, ns: 1000 h. */
 const MAX_TIME_NS = 3.6e15;
 
@@ -107,7 +109,8 @@ class Collector {
     const { laceDurationNs, track } = entry;
     const { timestampScaleNs, shift90k, grid, mainTrack } = this.#facts;
     for (let i = 0; i < frames.length; i++) {
-      const data = wholeFrame(entry, frames[i]!);
+      const packed = frames[i]!;
+      const data = wholeFrame(entry, packed, track.kind === "subtitle" ? MAX_SUBTITLE_BYTES : Infinity);
       if (data === null) unread();
       if (data === null || data.length === 0) continue;
       if (entry.isDeflated) this.#madeBytes += data.length;
@@ -117,10 +120,13 @@ class Collector {
       const ns = grid !== null && index === mainTrack ? onGrid(grid, told) : told;
       const pts90k = Math.round(ns * 9e-5) + shift90k;
       const keyframe = track.kind !== "video" || block.keyframe;
-      const shown90k = track.kind === "subtitle" && block.duration !== null
-        ? { shown90k: Math.round(block.duration * timestampScaleNs * 9e-5) }
+      const more = track.kind === "subtitle"
+        ? {
+          ...block.duration === null ? {} : { shown90k: Math.round(block.duration * timestampScaleNs * 9e-5) },
+          ...entry.isDeflated ? { packedBytes: packed.length } : {},
+        }
         : {};
-      this.#times[index]!.push({ track: index, pts90k, dts90k: pts90k, keyframe, data, ...shown90k }, this.out);
+      this.#times[index]!.push({ track: index, pts90k, dts90k: pts90k, keyframe, data, ...more }, this.out);
     }
   }
 

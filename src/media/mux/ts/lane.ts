@@ -6,6 +6,8 @@ import type { AudioPacker, PackedFrames } from "./packed-audio.ts";
 
 /** What waits of a stream, and what was written of it. */
 export interface Lane {
+  /** Pictures and sound: other streams wait for it. Subtitles stand far apart, and nothing waits for the next one. */
+  readonly isAwaited: boolean;
   /** Joins frames before they enter the queue; null if each access unit has its own PES. */
   readonly packer: AudioPacker | null;
   readonly queue: PackedFrames[];

@@ -4,7 +4,7 @@ import { writePcr } from "../../../bytes/ts/stamps.ts";
 import type { Payload } from "./payload.ts";
 
 /** Bytes after the four-byte packet header. */
-const PACKET_BODY_BYTES = 184;
+export const PACKET_BODY_BYTES = 184;
 /** An adaptation field that carries a PCR and nothing else: length, flags, six bytes of PCR. */
 export const PCR_FIELD_BYTES = 8;
 /** `pcr90k` of a PES that carries no PCR. */

@@ -8,7 +8,7 @@ import { NO_PCR, packetsFor, PCR_FIELD_BYTES, spreadPes } from "./packets.ts";
 import { Payload } from "./payload.ts";
 import { pesHeaderBytes, writePesHeader } from "./pes.ts";
 import { FIRST_ELEMENTARY_PID, patSection, PMT_PID, pmtSection } from "./psi.ts";
-import { DECODER_DELAY_90K, START_OFFSET_90K } from "./timing.ts";
+import { DECODER_DELAY_90K, packetsToAlign, START_OFFSET_90K } from "./timing.ts";
 
 /** A track in the output. */
 export interface ProgramStream {
@@ -26,6 +26,8 @@ export interface Program {
   readonly streams: readonly ProgramStream[];
   /** Index into `streams` of the one that carries the PCR. */
   readonly pcrStream: number;
+  /** How many of them bring their counters to the end once per slot: all but subtitles, which do so with every PES. */
+  readonly alignedStreams: number;
   /** One PAT packet and the PMT packets, counters 0. */
   readonly psi: Uint8Array;
   readonly psiPackets: number;
@@ -44,14 +46,17 @@ export function buildProgram(tracks: readonly Track[], indexes: readonly number[
     pid,
     streamType: format.streamType,
     registration: format.registration,
+    ...format.descriptors === undefined ? {} : { descriptors: format.descriptors },
     track,
   }));
+  const registration = streams.find(({ format }) => format.programRegistration)?.format.programRegistration;
   const pat = sectionPackets(patSection(), 0);
-  const pmt = sectionPackets(pmtSection(streams[pcrStream]!.pid, map), PMT_PID);
+  const pmt = sectionPackets(pmtSection(streams[pcrStream]!.pid, map, registration), PMT_PID);
   const psi = new Uint8Array(pat.length + pmt.length);
   psi.set(pat);
   psi.set(pmt, pat.length);
-  return { streams, pcrStream, psi, psiPackets: psi.length / PACKET_BYTES };
+  const alignedStreams = streams.filter(({ format }) => format.partsOf === undefined).length;
+  return { streams, pcrStream, alignedStreams, psi, psiPackets: psi.length / PACKET_BYTES };
 }
 
 /** Most bytes of PES header and payload that an access unit may take. */
@@ -62,6 +67,12 @@ export function maxPesBytes(stream: ProgramStream, sizeBytes: number, ptsShift90
 /** Packets that a PES of `pesBytes` needs in `stream`. */
 export function pesPackets(stream: ProgramStream, pesBytes: number): number {
   return packetsFor(pesBytes, stream.carriesPcr ? PCR_FIELD_BYTES : 0);
+}
+
+/** Packets that a PES of `bytes` of subtitles takes: a multiple of 16, after which the counter is where it was. */
+export function subtitlePesPackets(stream: ProgramStream, bytes: number): number {
+  const packets = pesPackets(stream, pesHeaderBytes(0) + bytes);
+  return packets + packetsToAlign(packets);
 }
 
 /** Writes PAT and PMT, round `round` of their slot. */

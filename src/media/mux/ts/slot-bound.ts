@@ -27,6 +27,23 @@ export const FREE_PCR_PACKETS = 64;
 /** Further PCR packets per packet with payload: a layout must not be many times its file. */
 export const PCR_PER_PAYLOAD = 2;
 
+/**
+ * What a subtitle takes beyond its bytes: 16 packets bring its counter to the end, and it may be in two PES. And what all
+ * of a slot may take: an eighth of its bytes, and half a minute of one language on top.
+ */
+const SUBTITLE_PACKETS = 24;
+const SUBTITLE_SHARE = 1 / 8;
+const FREE_SUBTITLE_BYTES = 32 * 1024;
+
+/**
+ * Packets that a slot of `payloadBytes` sets aside for `subtitles` beyond their bytes in the file, to which unpacking may
+ * add `unpackedBytes`. What does not fit is left out, and takes nothing from pictures and sound.
+ */
+export function subtitlePackets(subtitles: number, payloadBytes: number, unpackedBytes: number): number {
+  const wanted = subtitles * SUBTITLE_PACKETS + Math.ceil(unpackedBytes / 184);
+  return Math.min(wanted, Math.ceil((payloadBytes * SUBTITLE_SHARE + FREE_SUBTITLE_BYTES) / 184));
+}
+
 /** PCR packets on top of the share of time that has passed: files begin and end with gaps. */
 const SPARE_PCR_PACKETS = 8;
 
@@ -69,7 +86,10 @@ function endPackets(stream: ProgramStream, pes: number, payloadBytes: number): n
   return stream.track.kind !== "video" || mayAllBeTiny || isCheap ? pes : Math.ceil(pes * PICTURE_END_PACKETS);
 }
 
-/** Upper bound of the packets of a run, given bounds of its payload and of the access units and PES of each stream. */
+/**
+ * Upper bound of the packets of a run without those of `subtitlePackets`, given bounds of its payload and of the access
+ * units and PES of each stream.
+ */
 export function slotPackets(
   program: Program,
   duration90k: number,
@@ -80,6 +100,7 @@ export function slotPackets(
   let packets = psiRoundsIn(duration90k) * program.psiPackets + pcrPacketBound(duration90k, payloadBytes, clockPes);
   let bytes = payloadBytes;
   for (const [i, stream] of program.streams.entries()) {
+    if (stream.track.kind === "subtitle") continue;
     const { units, pes } = foreseen[i]!;
     packets += endPackets(stream, pes, payloadBytes) + ALIGNING_PACKETS;
     if (stream.format.frame90k !== null) packets += MAX_BREAKS;

@@ -14,6 +14,8 @@ export interface StreamedSlotOptions {
   readonly packets: number | null;
   /** PES of the stream with the clock that this size has room for. Null: any number. */
   readonly clockPes: number | null;
+  /** Packets that subtitles may take beyond their bytes in the file. Null: any number. */
+  readonly subtitlePackets: number | null;
   /** The first run of the file may begin with audio long before its first picture. */
   readonly isFirst: boolean;
   /** The previous slot's clock may have run up to `startDts90k`. Default false. */

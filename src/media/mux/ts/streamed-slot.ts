@@ -3,18 +3,19 @@
  * depends on the access units and their order alone, never on how they were batched, so every read of a slot gives the
  * same bytes.
  */
-import { MISPLACED_90K, type SlotTally } from "../../faults.ts";
+import type { SlotTally } from "../../faults.ts";
 import type { ByteLender } from "../../../bytes/source.ts";
 import { HeldParts } from "../../source/held-parts.ts";
 import type { RunSample } from "../../timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import type { PacketSink } from "./chunks.ts";
-import { writeNullPacket, writePcrPacket, writeZeroPacket } from "./packets.ts";
-import { maxPesBytes, pesPackets, type Program, writeAccessUnit, writePsi } from "./program.ts";
+import { PACKET_BODY_BYTES, writeNullPacket, writePcrPacket, writeZeroPacket } from "./packets.ts";
+import { maxPesBytes, pesPackets, type Program, subtitlePesPackets, writeAccessUnit, writePsi } from "./program.ts";
 import { AccessFlags } from "./access-flags.ts";
 import { headOf, type Lane } from "./lane.ts";
 import { AudioPacker, type PackedFrames } from "./packed-audio.ts";
 import { FREE_PCR_PACKETS, PCR_PER_PAYLOAD, pcrPacketsBy } from "./slot-bound.ts";
+import { SlotCounts } from "./slot-counts.ts";
 import type { StreamedSlotOptions } from "./slot-options.ts";
 import { pesHeaderBytes } from "./pes.ts";
 import {
@@ -74,17 +75,20 @@ export class StreamedSlot {
   #heldUnits = 0;
   #started = false;
   #overflowed = false;
-  readonly #counts = { units: 0, dropped: 0, late: 0, ranBack: 0, beyondEnd: 0, silenced: 0 };
-  /** Access units that were written. */
-  #written = 0;
+  readonly #counts: SlotCounts;
+  /** Packets that subtitles may still take beyond their bytes in the file. */
+  #subtitlePackets: number;
 
   /** `lender`: where the bytes of the access units are lent from, until `keep`. Default: they are the muxer's own. */
   constructor(program: Program, options: StreamedSlotOptions, sink: PacketSink, lender: ByteLender | null = null) {
     this.#program = program;
     this.#held = new HeldParts(lender);
     this.#options = options;
+    this.#counts = new SlotCounts(options);
+    this.#subtitlePackets = options.subtitlePackets ?? Infinity;
     this.#sink = sink;
     this.#lanes = program.streams.map((stream) => ({
+      isAwaited: stream.format.partsOf === undefined,
       packer: AudioPacker.of(stream),
       queue: [],
       arrived90k: -Infinity,
@@ -106,8 +110,9 @@ export class StreamedSlot {
     const lane = this.#laneOf[unit.track];
     if (lane === undefined || unit.data.length === 0) return;
     const sample = this.#lanes[lane]!.flags.of(unit);
-    this.#watch(this.#lanes[lane]!, sample);
-    const { packer, queue } = this.#lanes[lane]!;
+    this.#counts.watch(this.#lanes[lane]!, sample);
+    const { packer, queue, isAwaited } = this.#lanes[lane]!;
+    if (!isAwaited) return this.#pushSubtitle(lane, sample);
     this.#heldBytes += sample.data.length;
     this.#heldUnits++;
     if (packer === null) queue.push(sample);
@@ -121,40 +126,33 @@ export class StreamedSlot {
     while (this.#emitNext(false));
   }
 
-  #watch(lane: Lane, { dts90k, pts90k, isSilence }: RunSample): void {
-    const { span } = lane;
-    this.#counts.units++;
-    if (isSilence) this.#counts.silenced++;
-    if (span !== null && dts90k <= span.last90k) this.#counts.ranBack++;
-    if (pts90k > (this.#options.fileEnd90k ?? Infinity)) this.#counts.beyondEnd++;
-    lane.span = {
-      first90k: Math.min(span?.first90k ?? Infinity, dts90k),
-      last90k: Math.max(span?.last90k ?? -Infinity, dts90k),
-      units: (span?.units ?? 0) + 1,
-    };
+  /** Each PES has as many packets as bring the counter to its end: the last one of the slot is not known in time. */
+  #pushSubtitle(lane: number, sample: RunSample): void {
+    const stream = this.#program.streams[lane]!;
+    const parts = stream.format.partsOf!(sample.data);
+    const packets = parts.reduce((sum, part) => sum + subtitlePesPackets(stream, part.length), 0);
+    const beyond = packets - Math.floor((sample.packedBytes ?? sample.data.length) / PACKET_BODY_BYTES);
+    if (parts.length === 0 || beyond > this.#subtitlePackets) return void this.#counts.dropped++;
+    this.#subtitlePackets -= Math.max(0, beyond);
+    for (const [i, data] of parts.entries()) {
+      const [pts90k, dts90k] = [sample.pts90k + i, sample.dts90k + i];
+      this.#lanes[lane]!.queue.push({ ...sample, pts90k, dts90k, data, frames: i === 0 ? 1 : 0 });
+      this.#heldBytes += data.length;
+      this.#heldUnits++;
+    }
+    while (this.#emitNext(false));
   }
 
   /** What the muxer has seen so far. Complete after `finish`. */
   get tally(): SlotTally {
-    // Where runs are planned by estimates, some turn out to have nothing.
-    const isPlanned = this.#options.packets !== null && this.#duration90k > 0;
-    const { isFirst, startDts90k } = this.#options;
-    const { span } = this.#lanes[this.#program.pcrStream]!;
-    const off90k = isPlanned && !isFirst && span !== null ? Math.abs(span.first90k - startDts90k) : 0;
-    return {
-      ...this.#counts,
-      lost: this.#counts.units - this.#counts.dropped - this.#written,
-      empty: isPlanned && span === null ? 1 : 0,
-      misplaced: off90k > MISPLACED_90K ? 1 : 0,
-      spans: this.#lanes.map((lane) => lane.span),
-    };
+    return this.#counts.tally(this.#lanes, this.#lanes[this.#program.pcrStream]!);
   }
 
   /** Keeps the bytes of the waiting access units. Call it before more are read. */
   keep(): void {
     for (const lane of this.#lanes) {
-      // Frames of sound were copied as they came.
-      while (lane.packer === null && lane.kept < lane.queue.length) {
+      // Frames of sound and subtitles were copied as they came.
+      while (lane.isAwaited && lane.packer === null && lane.kept < lane.queue.length) {
         const sample = lane.queue[lane.kept]!;
         lane.queue[lane.kept++] = { ...sample, data: this.#held.keep(sample.data) };
       }
@@ -192,7 +190,7 @@ export class StreamedSlot {
     for (let i = 0; i < this.#lanes.length; i++) {
       const head = headOf(this.#lanes[i]!);
       if (head === null) {
-        waiting = true;
+        waiting ||= this.#lanes[i]!.isAwaited;
         continue;
       }
       const time = head.dts90k;
@@ -205,7 +203,7 @@ export class StreamedSlot {
       [best, bestTime] = [this.#program.pcrStream, first.dts90k];
     }
     const lane = this.#lanes[best]!;
-    const mayBeLast = lane.queue.length + (lane.packer?.first ? 1 : 0) === 1;
+    const mayBeLast = lane.isAwaited && lane.queue.length + (lane.packer?.first ? 1 : 0) === 1;
     const isFull = this.#heldBytes > MAX_HELD_BYTES || this.#heldUnits > MAX_HELD_UNITS;
     const window90k = first === null ? CLOCK_WINDOW_90K : REORDER_WINDOW_90K;
     const age90k = this.#newest90k - bestTime;
@@ -273,11 +271,11 @@ export class StreamedSlot {
     if (sample.dts90k < (stream.carriesPcr ? pcr90k : this.#lastPcr90k) - DECODER_DELAY_90K) {
       this.#counts.late += sample.frames ?? 1;
     }
-    const maxBytes = lane.packer === null
+    const maxBytes = lane.packer === null && lane.isAwaited
       ? maxPesBytes(stream, sample.data.length, sample.pts90k - sample.dts90k, sample.keyframe)
       : pesHeaderBytes(sample.pts90k - sample.dts90k) + sample.data.length;
     let packets = pesPackets(stream, maxBytes);
-    if (isLast) packets += packetsToAlign(lane.packets + packets);
+    if (isLast || !lane.isAwaited) packets += packetsToAlign(lane.packets + packets);
     if (this.#overflowed || packets > this.#packetsLeft()) {
       this.#overflowed = true;
       lane.overflow ??= { ...sample, data: sample.data.slice(0, REMNANT_BYTES) };
@@ -285,7 +283,7 @@ export class StreamedSlot {
       return;
     }
     this.#write(index, sample, packets, pcr90k);
-    this.#written += sample.frames ?? 1;
+    this.#counts.written += sample.frames ?? 1;
   }
 
   #write(index: number, sample: RunSample, packets: number, pcr90k: number): void {
@@ -295,7 +293,7 @@ export class StreamedSlot {
       pts90k: sample.pts90k,
       dts90k: sample.dts90k,
       keyframe: sample.keyframe,
-      isReady: lane.packer !== null,
+      isReady: lane.packer !== null || !lane.isAwaited,
       data: sample.data,
       from: 0,
       to: sample.data.length,
@@ -354,7 +352,7 @@ export class StreamedSlot {
   /** Packets left for access units and PCR: room for tables and counter alignment is set aside first. */
   #packetsLeft(): number {
     if (this.#options.packets === null) return Infinity;
-    const reserved = (this.#rounds - this.#round) * this.#program.psiPackets + 16 * this.#lanes.length;
+    const reserved = (this.#rounds - this.#round) * this.#program.psiPackets + 16 * this.#program.alignedStreams;
     return this.#options.packets - this.#usedPackets - reserved;
   }
 

@@ -8,7 +8,7 @@ import type { RunBytes, StreamedTimeline } from "../../timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { PacketSink } from "./chunks.ts";
 import type { Program } from "./program.ts";
-import { foreseenPes, slotPackets } from "./slot-bound.ts";
+import { foreseenPes, slotPackets, subtitlePackets } from "./slot-bound.ts";
 import { StreamedSlot } from "./streamed-slot.ts";
 import { slotOfPacket } from "./tabled.ts";
 
@@ -45,7 +45,7 @@ export class StreamedMuxer {
       const bytes = this.#bytesOf(run);
       if (bytes === null) return null;
       const packets = slotPackets(this.#program, this.#duration90k(i), bytes, this.#foreseen(i, bytes));
-      firstPackets[i + 1] = firstPackets[i]! + packets;
+      firstPackets[i + 1] = firstPackets[i]! + packets + this.#subtitlePackets(i, bytes);
     }
     return firstPackets;
   }
@@ -55,6 +55,14 @@ export class StreamedMuxer {
     const { maxAccessUnits } = this.#timeline.runs[run]!;
     const units = this.#program.streams.map((stream) => maxAccessUnits[stream.trackIndex] ?? 0);
     return foreseenPes(this.#program, this.#duration90k(run), bytes, units);
+  }
+
+  #subtitlePackets(run: number, bytes: number): number {
+    const { maxAccessUnits, unpackedBytes = 0 } = this.#timeline.runs[run]!;
+    const streams = this.#program.streams.filter(({ track }) => track.kind === "subtitle");
+    if (streams.length === 0) return 0;
+    const subtitles = streams.reduce((sum, { trackIndex }) => sum + (maxAccessUnits[trackIndex] ?? 0), 0);
+    return subtitlePackets(subtitles, bytes, unpackedBytes);
   }
 
   #duration90k(run: number): number {
@@ -154,6 +162,7 @@ export class StreamedMuxer {
     for (let i = first; i < end; i++) {
       const run = runs[i]!;
       const packets = this.firstPackets === null ? null : this.firstPackets[i + 1]! - this.firstPackets[i]!;
+      const bytes = packets === null ? null : this.#bytesOf(run)!;
       const slot = new StreamedSlot(
         this.#program,
         {
@@ -162,7 +171,8 @@ export class StreamedMuxer {
           endDts90k: this.#isEndKnown(i) ? this.#endDts90k(i) : null,
           fileEnd90k,
           packets,
-          clockPes: packets === null ? null : this.#foreseen(i, this.#bytesOf(run)!)[this.#program.pcrStream]!.pes,
+          clockPes: bytes === null ? null : this.#foreseen(i, bytes)[this.#program.pcrStream]!.pes,
+          subtitlePackets: bytes === null ? null : this.#subtitlePackets(i, bytes),
           isFirst: i === 0,
           followsClock: i > 0 && this.#isEndKnown(i - 1),
         },

@@ -5,6 +5,7 @@ import { aacFormat } from "./aac.ts";
 import { type ElementaryFormat, type FormatOf, passThrough } from "./format.ts";
 import { mpeg4Format } from "./mpeg4.ts";
 import { h264Format, hevcFormat } from "./nal.ts";
+import { dvbSubtitleFormat, pgsFormat } from "./subtitles.ts";
 
 const AUDIO_STREAM_ID = 0xc0;
 /** private_stream_1: where AC-3 and E-AC-3 live (ATSC A/53 part 3). */
@@ -41,8 +42,11 @@ const FORMATS: Readonly<Partial<Record<Codec, FormatOf>>> = {
   eac3: () => passThrough(STREAM_TYPE.eac3, PRIVATE_STREAM_ID, "EAC3"),
 };
 
+const SUBTITLE_FORMATS: Readonly<Partial<Record<Codec, FormatOf>>> = { pgs: pgsFormat, dvbsub: dvbSubtitleFormat };
+
 /** How MPEG TS carries `track`; null when it can't. */
 export function elementaryFormat(track: Track): ElementaryFormat | null {
+  if (track.kind === "subtitle") return SUBTITLE_FORMATS[track.codec]?.(track) ?? null;
   if (track.kind !== "video" && track.kind !== "audio") return null;
   return FORMATS[track.codec]?.(track) ?? null;
 }

@@ -10,6 +10,10 @@ export interface ElementaryFormat {
   readonly streamId: number;
   /** Registration descriptor, or null. */
   readonly registration: string | null;
+  /** Registration descriptor that the program needs, so that players know the stream type. Absent: none. */
+  readonly programRegistration?: string;
+  /** Further descriptors of the stream. Absent: none. */
+  readonly descriptors?: readonly number[];
   /**
    * How long each access unit lasts, 90 kHz, if several can share a PES; null if they can't, or their durations differ.
    */
@@ -24,6 +28,11 @@ export interface ElementaryFormat {
    * access units come out shortened, never with an error: one bad frame must not end a film.
    */
   fill(payload: Payload, data: Uint8Array, from: number, to: number, keyframe: boolean): void;
+  /**
+   * Subtitles alone: the payloads of the PES that an access unit becomes, which `fill` then has no part in; none if it is
+   * damaged.
+   */
+  partsOf?(data: Uint8Array): readonly Uint8Array[];
   /** Whether the access unit says itself that decoding can start with it. Absent: only the container knows. */
   isAccessPoint?(data: Uint8Array): boolean;
 }
