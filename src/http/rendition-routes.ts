@@ -17,7 +17,7 @@ export async function multivariantOf(c: HttpContext, prefix: string, session: An
   const { signal } = c.req.raw;
   const renditions = await session.renditions(signal);
   const { findCaptions } = session.presentation ?? {};
-  const captions = findCaptions === undefined ? [] : await session.look((source) => findCaptions(source, signal));
+  const captions = findCaptions === undefined ? [] : await session.look(findCaptions, signal);
   session.touch();
   const query = new URLSearchParams();
   const startFrom = c.req.query("start_from");

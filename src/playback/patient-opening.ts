@@ -1,4 +1,4 @@
-/** Opens a container for as long as the swarm brings something. */
+/** Opens a container, or reads on in it, for as long as the swarm brings something. */
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, Timer } from "../ports.ts";
 import type { Swarm } from "../swarm/types.ts";
@@ -17,6 +17,7 @@ export async function openPatiently<T>(
 ): Promise<T> {
   const giveUp = new AbortController();
   const stop = () => giveUp.abort(abortError(signal));
+  if (signal.aborted) stop();
   signal.addEventListener("abort", stop, { once: true });
   let timer: Timer | null = null;
   const watch = (before: number) => {

@@ -186,28 +186,32 @@ export class PlaybackSession extends Session {
   tsFrom(fromMs: number, signal: AbortSignal): Promise<TsLayout> | null {
     const { presentation } = this;
     if (presentation === null) return null;
-    return this.#late.get(fromMs, (own) => this.look((at) => presentation.tsFrom(fromMs, at, own)), signal);
+    return this.#late.get(fromMs, (own) => this.look((at, late) => presentation.tsFrom(fromMs, at, late), own), signal);
   }
 
   /** The segments of the HLS plan, whose starts are the times at which the MPEG TS can begin. Rejects as `planHls`. */
   async segments(signal: AbortSignal): Promise<readonly HlsSegment[]> {
     const { presentation } = this;
-    return presentation === null ? [] : (await this.look((at) => presentation.planHls(at, signal))).segments;
+    return presentation === null ? [] : (await this.look(presentation.planHls, signal)).segments;
   }
 
   /** The film with its sounds apart; null where it gives no choice. Rejects as `Presentation.planRenditions`. */
   async renditions(signal: AbortSignal): Promise<Renditions | null> {
     const { presentation, hls } = this;
     if (hls === null || presentation?.planRenditions === undefined) return null;
-    return await this.look((at) => presentation.planRenditions!(at, signal));
+    return await this.look(presentation.planRenditions, signal);
   }
 
-  /** The result of `look`, which gets a reader of the file that fetches nothing ahead. */
-  async look<T>(look: (reader: SwarmReader) => Promise<T>): Promise<T> {
+  /**
+   * The result of `look`, which gets a reader of the file that fetches nothing ahead. Its signal fires as `signal`, and with
+   * `start_timeout` when the swarm brought nothing for too long.
+   */
+  async look<T>(look: (reader: SwarmReader, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
     const reader = this.swarm.openReader(this.file.index, { readAheadBytes: 0 });
     this.#readers.add(reader);
     try {
-      return await look(reader);
+      const own = AbortSignal.any([signal, this.signal]);
+      return await openPatiently((late) => look(reader, late), this.swarm, this.clock, this.readTimeoutMs, own);
     } finally {
       this.#readers.delete(reader);
       reader.close();

@@ -10,7 +10,9 @@ import { createLiveKey, CryptoVerifier, HeaderSigner } from "../../src/live/sign
 import type { Clock } from "../../src/ports.ts";
 import { TsLooper } from "../../src/inputs/ts-looper.ts";
 import { createLiveTransportFile, type LiveMetainfo } from "../../src/metainfo/live.ts";
+import { collect, fixture, NEVER, openBytes } from "../media/support/files.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { MemorySource } from "../support/memory-source.ts";
 import { clip } from "../support/fixtures.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { sha256 } from "../../platform/shared/digests.ts";
@@ -25,6 +27,14 @@ export interface Media {
   next(ms: number): Uint8Array;
 }
 
+/** H.264 with AAC in English and AC-3 in German, as a broadcast sends it, and how long it lasts. */
+export async function twoSounds(): Promise<{ clip: Uint8Array; durationS: number }> {
+  const bytes = fixture("mkv-two-audio.mkv");
+  const { ts, durationMs } = await openBytes(bytes);
+  const clip = await collect(ts.read(0, null, new MemorySource(bytes), NEVER));
+  return { clip, durationS: durationMs! / 1000 };
+}
+
 /** A clip that never ends, at the pace of its own bitrate. */
 export class EndlessClip implements Media {
   readonly #packets: Uint8Array;
@@ -33,9 +43,9 @@ export class EndlessClip implements Media {
   #at = 0;
   #due = 0;
 
-  /** `durationS`: of one pass. */
-  constructor(name = "ts-188.ts", durationS = 6) {
-    this.#packets = clip(name);
+  /** `from`: name of a clip, or its bytes; `durationS`: of one pass. */
+  constructor(from: string | Uint8Array = "ts-188.ts", durationS = 6) {
+    this.#packets = typeof from === "string" ? clip(from) : from;
     this.#bytesPerMs = this.#packets.length / durationS / 1000;
   }
 
