@@ -11,7 +11,7 @@ const MISREAD = /[!'()*]/g;
 /**
  * The address below `base` (`http://host/engine`): MPEG TS, an HLS playlist, or the file under its name. It holds the
  * place where playing of a file begins (seconds), so that each player has its own; for a broadcast that place belongs
- * to the session. It also holds whether the player wants the renditions of the film, or a broadcast as fragmented MP4.
+ * to the session. It also holds whether the player wants its renditions, or a broadcast as fragmented MP4.
  */
 export function playbackUrl(
   base: string,
@@ -22,12 +22,13 @@ export function playbackUrl(
   const where = `${session.identity.infohashHex}/${session.id}`;
   const query = session.kind === "file" && startFromS > 0 ? `?start_from=${startFromS}` : "";
   if (session.identity.output === "hls") {
-    const list = `${base}/m/${where}.m3u8${query}`;
-    if (session.kind !== "file") {
-      const format = wants.playlist_output_format_live;
-      return format === "fmp4" ? `${list}?playlist_output_format_live=${format}` : list;
-    }
-    return wants.renditions || wants.subtitles ? `${list}${query === "" ? "?" : "&"}renditions=1` : list;
+    const format = session.kind === "live" && wants.playlist_output_format_live === "fmp4" ? "fmp4" : null;
+    const all = [
+      ...query === "" ? [] : [query.slice(1)],
+      ...format === null ? [] : [`playlist_output_format_live=${format}`],
+      ...wants.renditions || wants.subtitles ? ["renditions=1"] : [],
+    ];
+    return `${base}/m/${where}.m3u8${all.length === 0 ? "" : `?${all.join("&")}`}`;
   }
   return session.kind === "file" && session.identity.output === "file"
     ? `${base}/f/${where}/${nameInUrl(session.file.name)}`

@@ -28,7 +28,8 @@ import { sessionOwner } from "./page.ts";
 import { parseRange } from "./range.ts";
 import { logOf, shownId } from "./request-log.ts";
 import { sessionNamedBy } from "./sent-sessions.ts";
-import { multivariantOf, renditionList } from "./rendition-routes.ts";
+import { isLiveFragmented, type LiveRenditionFile, liveRenditionFile } from "./live-rendition-routes.ts";
+import { ignoresStart, multivariantOf, renditionList } from "./rendition-routes.ts";
 import { subtitlePlaylistOf, subtitleSegment } from "./subtitle-routes.ts";
 
 /** MIME types of the outputs; a file's own type comes from its name. */
@@ -73,7 +74,9 @@ export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       if (session === null) return notFound();
       session.touch();
       const { signal } = c.req.raw;
-      const file = session.kind === "file" ? await renditionFile(session, c.req.param("name") ?? "", signal) : null;
+      const name = c.req.param("name") ?? "";
+      if (session.kind === "live") return await liveFile(c, session, liveRenditionFile(session, name));
+      const file = await renditionFile(session, name, signal);
       if (file !== null) return await ranged(c, session, file, file.isFragmented ? FRAGMENT_TYPE : OUTPUT_TYPES.ts);
       return await subtitleSegment(c, subtitles, session, parts.clock) ?? notFound("no such subtitles");
     });
@@ -222,15 +225,16 @@ async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promi
   const suffix = query.size > 0 ? `?${query}` : "";
   const base = `${c.get("caller").ownUrl}/${prefix}/c/${session.identity.infohashHex}`;
   session.touch();
-  const isLiveFragmented = session.kind === "live" && c.req.query("playlist_output_format_live") === "fmp4";
-  const isFragmented = isLiveFragmented || (session.kind === "file" && session.hls?.fragmented !== undefined);
+  const isLiveFmp4 = session.kind === "live" && isLiveFragmented(c);
+  const isFragmented = isLiveFmp4 || (session.kind === "file" && session.hls?.fragmented !== undefined);
   const nameOf = (n: number | "init") => n === "init" ? "init.mp4" : `${n}.${isFragmented ? "m4s" : "ts"}`;
   const text = await manifestText(
     session,
     (n) => `${base}/${nameOf(n)}${suffix}`,
     c.req.raw.signal,
     startOf(c),
-    isLiveFragmented ? (first) => `${base}/${first}.mp4${suffix}` : undefined,
+    isLiveFmp4 ? (first) => `${base}/${first}.mp4${suffix}` : undefined,
+    ignoresStart(c),
   );
   if (text === null) return notFound();
   return new Response(text, { headers: { "content-type": OUTPUT_TYPES.hls, "cache-control": "no-cache" } });
@@ -288,6 +292,15 @@ async function segment(c: HttpContext, parts: HttpParts): Promise<Response> {
   if (body.sizeBytes !== null) headers.set("content-length", String(body.sizeBytes));
   const bytes = c.req.raw.method === "HEAD" ? null : await begun(c, session, body.open());
   return new Response(bytes, { headers });
+}
+
+/** A file of a rendition of a broadcast. */
+async function liveFile(c: HttpContext, session: LiveSession, file: LiveRenditionFile | null): Promise<Response> {
+  if (file === null) return notFound("no such segment");
+  if ("init" in file) return await fragment(c, session, file.init);
+  const type = file.isFragmented ? FRAGMENT_TYPE : OUTPUT_TYPES.ts;
+  const bytes = c.req.raw.method === "HEAD" ? null : file.open();
+  return new Response(bytes, { headers: { "content-type": type, "cache-control": "no-cache" } });
 }
 
 /** The init segment, or a segment of fragmented MP4. */

@@ -119,7 +119,7 @@ async function* copyFile(
 /**
  * The playlist of a session of output `hls`: of a file once the session is ready, of a broadcast once there is a
  * segment; null for others. `segmentUrl` gives the address of segment n and of the init segment, `fromMs` where players of a file should begin, `initUrl` as of
- * `LiveSession.playlist`.
+ * `LiveSession.playlist`, `isCut` as of `renderVodPlaylist`.
  * Rejects with `timeout` or the signal's reason.
  */
 export async function manifestText(
@@ -128,9 +128,10 @@ export async function manifestText(
   signal: AbortSignal,
   fromMs = 0,
   initUrl?: (first: number) => string,
+  isCut = false,
 ): Promise<string | null> {
   if (session.kind === "live") return await session.playlist(segmentUrl, signal, initUrl);
-  return session.hls === null ? null : renderVodPlaylist(session.hls, segmentUrl, fromMs);
+  return session.hls === null ? null : renderVodPlaylist(session.hls, segmentUrl, fromMs, isCut);
 }
 
 /** A segment, whole or a range of it. */

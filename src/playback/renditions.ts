@@ -25,25 +25,42 @@ export function listRenditions(
   readonly sounds: readonly SoundRendition[];
   readonly variants: readonly VariantFacts[];
 } {
-  const groupOf = ({ codecs, track }: Rendition) => codecs ?? track.codec;
-  const groups = [...new Set(sounds.map(groupOf))];
-  const byGroup = (group: string) => sounds.filter((one) => groupOf(one) === group);
+  const groups = soundGroups(sounds);
   return {
     videoUrl: urlOf(PICTURES),
-    sounds: distinct(sounds.map((one): SoundRendition => {
-      const { track } = one;
-      const group = groupOf(one);
-      return {
-        ...renditionName(track, "Sound"),
-        channels: track.channels,
-        group,
-        isDefault: byGroup(group)[0] === one,
-        isAutomatic: track.isCommentary !== true,
-        url: urlOf(nameOf(one)),
-      };
-    })),
-    variants: groups.map((group) => groupFacts(video, byGroup(group), group, bytesPerSecond)),
+    sounds: listSounds(sounds, (one) => urlOf(nameOf(one))),
+    variants: [...groups].map(([group, all]) => groupFacts(video, all, group, bytesPerSecond)),
   };
+}
+
+/** A sound, and its name in `CODECS`; null: it has none. */
+type Sound = Pick<Rendition, "track" | "codecs">;
+
+/** `sounds` by their codec: players refuse a variant of which they lack one. */
+export function soundGroups<T extends Sound>(sounds: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const one of sounds) {
+    const group = one.codecs ?? one.track.codec;
+    groups.set(group, [...groups.get(group) ?? [], one]);
+  }
+  return groups;
+}
+
+/** What a multivariant playlist says of `sounds`; `urlOf`: address of the playlist of each. */
+export function listSounds<T extends Sound>(sounds: readonly T[], urlOf: (sound: T) => string): SoundRendition[] {
+  const groups = soundGroups(sounds);
+  return distinct(sounds.map((one): SoundRendition => {
+    const group = [...groups.keys()].find((name) => groups.get(name)!.includes(one))!;
+    const { track } = one;
+    return {
+      ...renditionName(track, "Sound"),
+      channels: track.channels,
+      group,
+      isDefault: groups.get(group)![0] === one,
+      isAutomatic: track.isCommentary !== true,
+      url: urlOf(one),
+    };
+  }));
 }
 
 /** The sound among `tracks` that is in the segments of the pictures, named; none where there are several. */
@@ -64,7 +81,7 @@ async function find(session: PlaybackSession, name: string, signal: AbortSignal)
 
 /**
  * The playlist of the rendition of that name; null when there is none. `segmentUrl` gives the address of a file of it, `fromMs`
- * is where players should begin. Rejects as `PlaybackSession.renditions`.
+ * is where players should begin, `isCut` as of `renderVodPlaylist`. Rejects as `PlaybackSession.renditions`.
  */
 export async function renditionPlaylist(
   session: PlaybackSession,
@@ -72,12 +89,13 @@ export async function renditionPlaylist(
   segmentUrl: (file: string) => string,
   signal: AbortSignal,
   fromMs: number,
+  isCut: boolean,
 ): Promise<string | null> {
   const rendition = await find(session, name, signal);
   if (rendition === null) return null;
   const extension = rendition.plan.fragmented === undefined ? "ts" : "m4s";
   const fileOf = (n: number | "init") => `${name}-${n === "init" ? "init.mp4" : `${n}.${extension}`}`;
-  return renderVodPlaylist(rendition.plan, (n) => segmentUrl(fileOf(n)), fromMs);
+  return renderVodPlaylist(rendition.plan, (n) => segmentUrl(fileOf(n)), fromMs, isCut);
 }
 
 /** A file of a rendition. */

@@ -2,6 +2,8 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { fixture } from "../media/support/files.ts";
+import { twoSounds } from "../playback/live-support.ts";
+import { settle } from "../support/fake-clock.ts";
 import { INFOHASH, playbackApp } from "./playback-app.ts";
 
 const TWO = { name: "two.mkv", bytes: fixture("mkv-two-audio.mkv") };
@@ -78,6 +80,21 @@ test("where playing begins stands in the playlist of the pictures", async () => 
   const { text } = await masterOf(app, "renditions=1&start_from=4");
   const [pictures] = linksIn(text);
   assertMatch(await (await app.get(pictures!)).text(), /#EXT-X-START:TIME-OFFSET=4\.000/);
+  // ffmpeg would begin with the first segment of the list.
+  const cut = await (await app.get(pictures!, { headers: { "user-agent": "Lavf/59.27.100" } })).text();
+  assert(!cut.includes("EXT-X-START") && !cut.includes("/v-0.ts") && cut.includes("/v-1.ts"), cut);
+});
+
+test("renditions=1 of a transport stream gives up when the swarm brings nothing", async () => {
+  const app = playbackApp([{ name: "two.ts", bytes: (await twoSounds()).clip }]);
+  const { playback_url } = await app.start("/engine/manifest.m3u8", "renditions=1");
+  await settle();
+  Object.assign(app.swarm, { silentReads: true, downloadBytesPerSecond: 0 });
+  const pending = app.get(playback_url!);
+  await settle();
+  for (let s = 0; s < 120; s++) await app.clock.advanceAsync(1000);
+  const response = await pending;
+  assertEquals([response.status, /^start timeout/.test(await response.text())], [504, true]);
 });
 
 test("a film of one sound keeps it with its pictures, and lists what is beside it, forced texts first", async () => {

@@ -13,8 +13,8 @@ export class ClipInput implements LiveInput {
   readonly #media: EndlessClip;
   #ended = false;
 
-  /** `durationS`: of one pass. Default the clip `ts-188.ts`. */
-  constructor(clip?: string, durationS?: number) {
+  /** `clip`: its name or its bytes; `durationS`: of one pass. Default the clip `ts-188.ts`. */
+  constructor(clip?: string | Uint8Array, durationS?: number) {
     this.#media = new EndlessClip(clip, durationS);
   }
 
@@ -50,7 +50,7 @@ export interface OnAir {
 
 /** How a clip is broadcast. */
 export interface OnAirOptions {
-  readonly clip?: string;
+  readonly clip?: string | Uint8Array;
   readonly durationS?: number;
   readonly viewer?: EngineOptions;
   readonly sender?: EngineOptions;

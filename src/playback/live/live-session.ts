@@ -10,6 +10,8 @@ import { Session, type SessionBaseParts } from "../session-base.ts";
 import { type SharedOutputs, skipBytes } from "../shared-output.ts";
 import { LiveReader } from "./live-reader.ts";
 import type { LiveSegment } from "./live-cuts.ts";
+import type { LivePart } from "./live-fragments.ts";
+import { describeLive, type LiveFacts } from "./live-renditions.ts";
 import type { LiveStream } from "./live-stream.ts";
 import type { LiveStreamLease } from "./live-streams.ts";
 
@@ -153,20 +155,11 @@ export class LiveSession extends Session {
     });
   }
 
-  /**
-   * The playlist, once it holds some seconds; null for other outputs. With `initUrl`, which gives the address of the init
-   * segment that begins with that segment, of fragmented MP4. Rejects with `timeout` or the signal's reason, and as
-   * `LiveFragments.formsOf`.
-   */
-  async playlist(
-    segmentUrl: (n: number) => string,
-    signal: AbortSignal,
-    initUrl?: (first: number) => string,
-  ): Promise<string | null> {
-    if (this.identity.output !== "hls") return null;
+  /** The segments that a playlist lists, once they are some seconds. Rejects with `timeout` or the signal's reason. */
+  async #listed(isFragmented: boolean, signal: AbortSignal): Promise<readonly LiveSegment[]> {
     const { stream } = this;
     // The newest segment of fragmented MP4 waits for its last sound, which stands in the next one.
-    const isOpen = () => initUrl !== undefined && !stream.ended;
+    const isOpen = () => isFragmented && !stream.ended;
     const listed = () => isOpen() ? stream.segments.slice(0, -1) : stream.segments;
     const late = new AbortController();
     const waiting = AbortSignal.any([signal, this.signal, late.signal]);
@@ -179,11 +172,28 @@ export class LiveSession extends Session {
     } finally {
       timer.cancel();
     }
+    return listed();
+  }
+
+  /**
+   * The playlist of `part`, once it holds some seconds; null for other outputs. With `initUrl`, which gives the address of
+   * the init segment that begins with that segment, of fragmented MP4. Rejects with `timeout` or the signal's reason, and
+   * as `LiveFragments.formsOf`.
+   */
+  async playlist(
+    segmentUrl: (n: number) => string,
+    signal: AbortSignal,
+    initUrl?: (first: number) => string,
+    part: LivePart = null,
+  ): Promise<string | null> {
+    if (this.identity.output !== "hls") return null;
+    const { stream } = this;
     const { cuts } = stream;
-    const segments = listed();
+    const segments = await this.#listed(initUrl !== undefined, signal);
+    const choice = { audioWish: this.preferredAudioLanguage, part };
     const forms = initUrl === undefined || segments.length === 0
       ? []
-      : await stream.fragments.formsOf(segments, this.preferredAudioLanguage, AbortSignal.any([signal, this.signal]));
+      : await stream.fragments.formsOf(segments, choice, AbortSignal.any([signal, this.signal]));
     const wantedMs = this.#wantedMs;
     const before = cuts.segments.filter(({ n }) => n < (segments[0]?.n ?? Infinity));
     const fromMs = segments[0]?.startMs;
@@ -198,24 +208,38 @@ export class LiveSession extends Session {
     }, segmentUrl);
   }
 
+  /**
+   * What a multivariant playlist says of the broadcast, once its playlist holds some seconds; null for other outputs, and for
+   * a broadcast without a segment. Rejects as `playlist`.
+   */
+  async facts(isFragmented: boolean, signal: AbortSignal): Promise<LiveFacts | null> {
+    if (this.identity.output !== "hls") return null;
+    const segments = await this.#listed(isFragmented, signal);
+    const look = AbortSignal.any([signal, this.signal]);
+    return await describeLive(this.stream, segments, this.preferredAudioLanguage, isFragmented, look);
+  }
+
   /** Segment `n`; null when the window does not hold it. */
   segment(n: number): LiveSegment | null {
     return this.stream.cuts.segments.find((segment) => segment.n === n) ?? null;
   }
 
-  /** The init segment of fragmented MP4 that begins with segment `first`; null when no playlist named it. */
-  initSegment(first: number): Uint8Array | null {
-    return this.stream.fragments.initOf(first, this.preferredAudioLanguage);
+  /** The init segment of fragmented MP4 of `part` that begins with segment `first`; null when no playlist named it. */
+  initSegment(first: number, part: LivePart = null): Uint8Array | null {
+    return this.stream.fragments.initOf(first, { audioWish: this.preferredAudioLanguage, part });
   }
 
-  /** The bytes of a segment, in MPEG TS or fragmented MP4. */
-  openSegment(segment: LiveSegment, isFragmented = false): ReadableStream<Uint8Array> {
+  /** The bytes of a segment of `part`, in MPEG TS or fragmented MP4. */
+  openSegment(segment: LiveSegment, isFragmented = false, part: LivePart = null): ReadableStream<Uint8Array> {
     this.#fetchedPacket = segment.firstPacket;
-    const { stream, preferredAudioLanguage } = this;
-    const name = JSON.stringify([segment.n, preferredAudioLanguage, isFragmented]);
-    const from = isFragmented ? stream.fragments : stream;
+    const { stream, preferredAudioLanguage: audioWish } = this;
+    const name = JSON.stringify([segment.n, audioWish, isFragmented, part]);
+    const read = (signal: AbortSignal) =>
+      isFragmented
+        ? stream.fragments.readSegment(segment, { audioWish, part }, signal)
+        : stream.readSegment(segment, audioWish, signal, part);
     const reader = this.#shared.read(stream, name, 0, null, (offset, signal) => ({
-      chunks: skipBytes(from.readSegment(segment, preferredAudioLanguage, signal), offset),
+      chunks: skipBytes(read(signal), offset),
       isWaiting: () => false,
       stallReason: () => null,
       positionBytes: null,

@@ -16,7 +16,7 @@ import { outputTracks } from "../../media/index/ts/programs.ts";
 import type { Track } from "../../media/types.ts";
 import type { Clock, Timer } from "../../ports.ts";
 import { LiveCuts, type LiveSegment } from "./live-cuts.ts";
-import { LiveFragments } from "./live-fragments.ts";
+import { LiveFragments, type LivePart, partOf } from "./live-fragments.ts";
 import { type LivePoint, LiveScan } from "./live-scan.ts";
 import { PacketWindow, type WindowLimits } from "./packet-window.ts";
 import type { WindowFiles } from "./window-files.ts";
@@ -184,10 +184,10 @@ export class LiveStream {
     return this.#points.findLast((point) => this.window.timeOf(point.packet) <= ms) ?? this.#points[0] ?? null;
   }
 
-  /** The tracks in a segment, in the order in which its map names them. */
-  tracksOf({ program, absentPids }: LiveSegment, audioWish: string | null): readonly Track[] {
+  /** The tracks in a segment, pictures first, then the wanted sound; of `part` alone, if it is not null. */
+  tracksOf({ program, absentPids }: LiveSegment, audioWish: string | null, part: LivePart = null): readonly Track[] {
     const tracks = outputTracks(program, audioWish).filter(({ id }) => !absentPids.has(id));
-    return tracks.includes(program.main) ? tracks : [program.main, ...tracks];
+    return partOf(tracks.includes(program.main) ? tracks : [program.main, ...tracks], part);
   }
 
   /** The segment after `segment`, if it is here and continues it; else null. */
@@ -197,9 +197,14 @@ export class LiveStream {
   }
 
   /** The bytes of a segment, beginning with PAT and PMT. Its packets must still be in the window when they are read. */
-  readSegment(segment: LiveSegment, audioWish: string | null, signal: AbortSignal): AsyncIterable<Uint8Array> {
+  readSegment(
+    segment: LiveSegment,
+    audioWish: string | null,
+    signal: AbortSignal,
+    part: LivePart = null,
+  ): AsyncIterable<Uint8Array> {
     const { program, firstPacket, endPacket, limitPacket, leastPts90k } = segment;
-    const output = this.tracksOf(segment, audioWish);
+    const output = this.tracksOf(segment, audioWish, part);
     return readTransportSegment(
       { strideBytes: PACKET_BYTES, firstAt: 0, packetCount: limitPacket },
       {

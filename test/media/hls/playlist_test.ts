@@ -64,3 +64,17 @@ test("renderVodPlaylist() renders the whole playlist", () => {
       "#EXTINF:5.000000,\nhttp://h/engine/c/ih/0.ts\n#EXTINF:1.234568,\nhttp://h/engine/c/ih/1.ts\n#EXT-X-ENDLIST\n",
   );
 });
+
+test("renderVodPlaylist() of players that ignore where to begin has nothing before that", () => {
+  const segments = Array.from({ length: 4 }, (_, index) => ({ index, startMs: index * 5000, durationMs: 5000 }));
+  const plan = { segments, targetDurationS: 5 } as unknown as HlsPlan;
+  const cut = (fromMs: number) => {
+    const list = renderVodPlaylist(plan, String, fromMs, true);
+    assert(!list.includes("EXT-X-START"));
+    return [/SEQUENCE:(\d+)/.exec(list)![1], list.match(/^\d+$/gm)!.join()];
+  };
+  assertEquals(cut(0), ["0", "0,1,2,3"]);
+  assertEquals(cut(9999), ["1", "1,2,3"]);
+  assertEquals(cut(10_000), ["2", "2,3"]);
+  assertEquals(cut(3_600_000), ["3", "3"]);
+});

@@ -121,6 +121,8 @@ export interface LiveFragmentOptions {
   readonly durationMs: number;
   /** MPEG TS of the segment after it, which begins with sound of this one's time; null: there is none, or it does not continue. */
   readonly following: AsyncIterable<Uint8Array> | null;
+  /** Its sound belongs to pictures in other segments, and has their times. Default false. */
+  readonly isBesidePictures?: boolean;
 }
 
 /**
@@ -131,7 +133,7 @@ export async function* liveFragments(
   segment: AsyncIterable<Uint8Array>,
   tracks: readonly Track[],
   { streams }: LiveForm,
-  { number, start90k, durationMs, following }: LiveFragmentOptions,
+  { number, start90k, durationMs, following, isBesidePictures = false }: LiveFragmentOptions,
   signal: AbortSignal,
   buffers?: ChunkBuffers,
 ): AsyncGenerator<Uint8Array> {
@@ -156,9 +158,11 @@ export async function* liveFragments(
   );
   const end90k = start90k + Math.round(durationMs * 90);
   const main = streams[0]!.track;
-  let isWhole = main.kind !== "video";
+  const isBounded = main.kind === "video" || isBesidePictures;
+  const isSound = (id: number) => main.kind !== "video" || id !== main.id;
+  let isWhole = !isBounded;
   const add = (unit: RunSample) => {
-    if (main.kind === "video" && unit.track !== main.id) {
+    if (isBounded && isSound(unit.track)) {
       isWhole ||= unit.dts90k >= end90k;
       if (unit.dts90k < start90k || unit.dts90k >= end90k) return;
     }
@@ -181,7 +185,7 @@ export async function* liveFragments(
     }
     push(reader.finish());
     for (const maker of makers.values()) for (const unit of maker.take(true)) add(unit);
-    const sounds = [...makers.keys()].filter((id) => id !== main.id);
+    const sounds = [...makers.keys()].filter(isSound);
     if (following !== null && !isWhole && sounds.length > 0) {
       const more = new PesReader(sounds, end90k);
       for await (const chunk of following) {
