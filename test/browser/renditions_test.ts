@@ -1,16 +1,20 @@
 /** hls.js in Chromium lists the sounds of a film, plays one, and changes to another without a new start. */
 import { after, before, test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
+import { discNothing, discPicture, supFile } from "../media/support/picture-subtitles.ts";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { run } from "../support/process.ts";
 import { joinAsPlayer, openPlayerPage, type PlayerPage } from "./support.ts";
 
-/** Coders of the pictures and the sounds, by film: the first goes as MPEG TS, the second as fragmented MP4. */
+/** Coders of the pictures and the sounds, by film: the first goes as MPEG TS, with subtitles that hls.js does not know, the second as fragmented MP4. */
 const FILMS: Readonly<Record<string, readonly string[]>> = {
   "h264-aac.mkv": ["-c:v", "libx264", "-preset", "ultrafast", "-g", "50", "-c:a", "aac"],
   "vp9-opus.mkv": ["-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-g", "50", "-c:a", "libopus"],
 };
+
+/** Size of the films. */
+const SCREEN = [160, 90] as const;
 
 let seeder: SeededFiles;
 let served: ServedEngine;
@@ -22,9 +26,22 @@ before(async () => {
   for (const [name, coders] of Object.entries(FILMS)) {
     const graphs = ["testsrc2=s=160x90:r=25:d=12", "sine=440:r=48000:d=12", "sine=660:r=48000:d=12"];
     const inputs = graphs.flatMap((graph) => ["-f", "lavfi", "-i", graph]);
-    const maps = [0, 1, 2].flatMap((n) => ["-map", String(n)]);
+    const [from, to] = [discPicture({ number: 0, width: 60, height: 20, screen: SCREEN }), discNothing(1, SCREEN)];
+    await writeFile(`${directory.path}/text.sup`, supFile([[1000, from], [3000, to], [6000, from], [9000, to]]));
+    inputs.push("-i", `${directory.path}/text.sup`);
+    const maps = [0, 1, 2, 3].flatMap((n) => ["-map", String(n)]);
     const tags = ["-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=ger"];
-    const all = [...inputs, ...maps, "-pix_fmt", "yuv420p", ...coders, ...tags, `${directory.path}/${name}`];
+    const all = [
+      ...inputs,
+      ...maps,
+      "-pix_fmt",
+      "yuv420p",
+      ...coders,
+      "-c:s",
+      "copy",
+      ...tags,
+      `${directory.path}/${name}`,
+    ];
     await run("ffmpeg", ["-nostdin", "-v", "error", ...all]);
     files.push({ path: name, bytes: new Uint8Array(await readFile(`${directory.path}/${name}`)) });
   }
