@@ -34,10 +34,13 @@ let home: { path: string; remove(): Promise<void> };
 let screen: Program;
 let kodi: Program;
 let place: string;
+/** Port of the library that Kodi has among its sources by WebDAV: its API opens no other addresses of folders. */
+let davPort: number;
 
 before(async () => {
   home = await temporaryDirectory();
   const port = await freePort();
+  davPort = await freePort();
   place = `127.0.0.1:${port}`;
   const settings: Record<string, string> = {
     "services.webserver": "true",
@@ -56,6 +59,8 @@ before(async () => {
       Object.entries(settings).map(([id, value]) => `<setting id="${id}">${value}</setting>`).join("")
     }</settings>`,
   );
+  const source = `<source><name>millrace</name><path>dav://127.0.0.1:${davPort}/webdav/</path></source>`;
+  await writeFile(`${home.path}/.kodi/userdata/sources.xml`, `<sources><files>${source}</files></sources>`);
   // A sound device that takes everything: without any, Kodi needs 10 s to end a film.
   await writeFile(`${home.path}/.asoundrc`, "pcm.!default { type null }\nctl.!default { type null }\n");
   screen = start("Xvfb", ["-displayfd", "1", "-screen", "0", "320x240x24", "-nolisten", "tcp"]);
@@ -210,6 +215,54 @@ test("Kodi finds the media server by itself, browses the library and plays from 
     const [playing] = await listed(lists[0]!.file);
     assertMatch(playing!.label, /\.(?:mp4|mkv)$/);
     await kodiSays("Player.Stop", { playerid: 1 });
+  } finally {
+    await library.close();
+    await server.close(0);
+  }
+});
+
+test("Kodi lists the library by WebDAV, plays a film from it and seeks", async () => {
+  const ports = await loadPorts();
+  const token = "0123456789abcdef".repeat(4);
+  const library = await createEngine(ports, {
+    ...{ fronts: ["webdav"], peerHost: "127.0.0.1", peerPort: 0, dht: false, lsd: false, accessToken: token },
+  });
+  const server = await ports.http.serve(
+    { host: "127.0.0.1", port: davPort },
+    (request, info) => library.fetch(request, info),
+  );
+  try {
+    const item = new URLSearchParams({
+      method: "playlist_add_item",
+      token,
+      title: "Films",
+      magnet: seeder.magnet,
+      is_live: "0",
+    });
+    await library.fetch(new Request(`http://127.0.0.1/server/api?${item}`));
+    const files = async (directory: string): Promise<{ file: string; label: string; filetype: string }[]> =>
+      (await kodiSays("Files.GetDirectory", { directory, media: "files" }))?.files ?? [];
+    const [all] = await files(`dav://127.0.0.1:${davPort}/webdav/`);
+    assertEquals([all!.label, all!.filetype], ["All", "directory"]);
+    const [torrent] = await files(all!.file);
+    assertMatch(torrent!.label, /^Films \[\d+\]$/);
+    const film = (await files(torrent!.file)).find(({ label }) => label === "second.mkv");
+
+    await kodiSays("Player.Open", { item: { file: film!.file } });
+    let playerid = -1;
+    const time = async () => {
+      const { time } = await kodiSays("Player.GetProperties", { playerid, properties: ["time"] });
+      return time.seconds + time.milliseconds / 1000;
+    };
+    await until("it plays", async () => {
+      const [player] = await kodiSays("Player.GetActivePlayers", {});
+      playerid = player?.playerid ?? -1;
+      return playerid >= 0 && await time() > 0.2;
+    });
+    await kodiSays("Player.PlayPause", { playerid, play: false });
+    await kodiSays("Player.Seek", { playerid, value: { time: { hours: 0, minutes: 0, seconds: 4, milliseconds: 0 } } });
+    await until("it is where it was told to go", async () => Math.abs(await time() - 4) <= 1);
+    await kodiSays("Player.Stop", { playerid });
   } finally {
     await library.close();
     await server.close(0);
