@@ -8,7 +8,7 @@ import { type SeededFiles, seedFiles } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { run } from "../support/process.ts";
 import { until } from "../support/until.ts";
-import { importModule, requireModule } from "./support/modules.ts";
+import { importBundled, importModule, requireModule } from "./support/modules.ts";
 
 let season: SeededFiles;
 
@@ -189,3 +189,39 @@ test("Stremio's linter finds nothing wrong with the manifest of --front stremio"
     const { errors, warnings } = lintManifest(manifest);
     assertEquals([errors, warnings], [[], []]);
   }));
+
+/** A client of qBittorrent's Web API. */
+type Client = Readonly<Record<string, (...values: unknown[]) => Promise<unknown>>>;
+
+test("a client library of qBittorrent adds a torrent to --front qbittorrent, finds its files and removes it", () =>
+  withFronts(
+    ["qbittorrent"],
+    async ({ urls: { qbittorrent: baseUrl }, directory }) => {
+      const { QBittorrent } = await importBundled("@ctrl/qbittorrent", "dist/src/index.js");
+      const client = new (QBittorrent as new (options: object) => Client)({ baseUrl, username: "", password: "" });
+      // deno-lint-ignore no-explicit-any -- what the client makes of the answers
+      const ask = async (name: string, ...values: unknown[]): Promise<any> => await client[name]!(...values);
+      assertMatch(await ask("getAppVersion"), /^v5\./);
+      await ask("createCategory", "films");
+      assertEquals(await ask("addMagnet", season.magnet, { category: "films", tags: "new" }), true);
+      const hash = season.metainfo.infohashHex;
+      await until("it is whole", async () => (await ask("getTorrent", hash)).isCompleted);
+      const { torrents: [torrent], labels } = await ask("getAllData");
+      const { name, label, progress, totalSize, savePath, state } = torrent;
+      assertEquals([name, label, progress, totalSize], ["Season", "films", 1, season.metainfo.totalBytes]);
+      // Its word for all that are whole.
+      assertEquals([savePath, state, labels[0].name], [path.join(directory, "cache", hash), "seeding", "films"]);
+      const files = await ask("torrentFiles", hash);
+      for (const { name, size } of files) assertEquals(readFileSync(path.join(savePath, name)).length, size);
+      assertEquals((await ask("torrentProperties", hash)).save_path, savePath);
+      await ask("setTorrentCategory", hash, "seen");
+      assertEquals(Object.keys(await ask("getCategories")), ["films", "seen"]);
+      for (const name of ["stopTorrent", "startTorrent"]) assertEquals(await ask(name, hash), true, name);
+      await ask("removeTorrent", hash, true);
+      assertEquals(await ask("listTorrents"), []);
+      assertEquals(await ask("addTorrent", season.transportFile, { stopped: true }), true);
+      assertEquals((await ask("listTorrents"))[0].state, "stoppedDL");
+    },
+    undefined,
+    () => ["--cache", "disk", "--cache-limit", "0"],
+  ));

@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
+import { build, stop } from "esbuild";
 
 /** Where castv2 and bonjour-service are installed: beside programs on the PATH. */
 export function modules(): string {
@@ -16,6 +17,14 @@ export function modules(): string {
 /** Imports the ES module `file` of a package that is installed there. */
 export async function importModule(name: string, file: string): Promise<Record<string, unknown>> {
   return await import(pathToFileURL(join(packageFolder(name), file)).href);
+}
+
+/** The same for a package with dependencies, which Deno would look for among ours: in one module with them. */
+export async function importBundled(name: string, file: string): Promise<Record<string, unknown>> {
+  const entry = { entryPoints: [join(packageFolder(name), file)], bundle: true, write: false } as const;
+  const { outputFiles: [module] } = await build({ ...entry, format: "esm", platform: "node" });
+  await stop();
+  return await import(`data:text/javascript;base64,${module!.contents.toBase64()}`);
 }
 
 /** The same for a package in CommonJS, whose main module it is. */

@@ -45,7 +45,8 @@ export async function addTorrents(
   form: FormData,
 ): Promise<number> {
   const links = field(form, "urls").split(/[\r\n]+/).map((link) => link.trim()).filter((link) => link !== "");
-  const files = form.getAll("torrents").filter((value): value is File => value instanceof File);
+  // Clients name the part as they like.
+  const files = [...form.values()].filter((value): value is File => value instanceof File);
   if (links.length + files.length > MAX_ADDED) {
     throw new MillraceError("invalid_argument", `at most ${MAX_ADDED} torrents can be added at once`);
   }
