@@ -1,4 +1,4 @@
-/** The engine behind real proxies: microsocks, dante, tinyproxy. */
+/** The engine behind real proxies: microsocks, dante, tinyproxy, squid. */
 import { spawn } from "node:child_process";
 import { chmod, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
@@ -23,7 +23,7 @@ interface RealProxy {
   stop(): Promise<void>;
 }
 
-async function startReal(name: "microsocks" | "danted" | "tinyproxy"): Promise<RealProxy> {
+async function startReal(name: "microsocks" | "danted" | "tinyproxy" | "squid"): Promise<RealProxy> {
   const directory = await temporaryDirectory();
   await chmod(directory.path, 0o755);
   const port = await freePort();
@@ -53,6 +53,22 @@ async function startReal(name: "microsocks" | "danted" | "tinyproxy"): Promise<R
       args: ["-d", "-c", file],
       config: [`Port ${port}`, "Listen 127.0.0.1", "Timeout 600", "BasicAuth user pass", ""].join("\n"),
     },
+    squid: {
+      url: `http://127.0.0.1:${port}`,
+      args: ["-N", "-f", file],
+      config: [
+        `http_port 127.0.0.1:${port}`,
+        // As shipped it allows CONNECT to 443 alone.
+        "http_access allow all",
+        "cache deny all",
+        "access_log none",
+        "cache_log /dev/null",
+        "pid_filename none",
+        `coredump_dir ${directory.path}`,
+        "pinger_enable off",
+        "",
+      ].join("\n"),
+    },
   } as const;
   const { url, config, args } = setUps[name];
   await writeFile(file, config);
@@ -80,7 +96,7 @@ async function startReal(name: "microsocks" | "danted" | "tinyproxy"): Promise<R
   };
 }
 
-for (const name of ["microsocks", "danted", "tinyproxy"] as const) {
+for (const name of ["microsocks", "danted", "tinyproxy", "squid"] as const) {
   test(`serve plays through ${name}: peers, an HTTP tracker, and a UDP tracker where the proxy passes UDP on`, async () => {
     const proxy = await startReal(name);
     const known = await seedNoise(2_000_000);
@@ -97,7 +113,7 @@ for (const name of ["microsocks", "danted", "tinyproxy"] as const) {
       const { proxy: facts } = await statOf(started) as { proxy: Record<string, string | null> };
       assertEquals(facts["server"], proxy.url.replace(/\/\/.*@/, "//").replace("socks5h", "socks5"));
       assertEquals(facts["trouble"], null);
-      if (name === "tinyproxy") assertMatch(facts["udp_trouble"]!, /no UDP/);
+      if (proxy.url.startsWith("http:")) assertMatch(facts["udp_trouble"]!, /no UDP/);
     } finally {
       await watching.close();
       await seeded.close();
