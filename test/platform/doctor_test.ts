@@ -179,3 +179,23 @@ test("millrace doctor asks the proxy itself, and sends nothing beside it", () =>
       await tracker.close();
     }
   }));
+
+test("millrace doctor says whether the interface is there, and asks nobody while it is away", () =>
+  withDirectory(async (directory) => {
+    const tracker = await startHttpTracker((_announce, response) => response.end("d8:intervali1800e5:peers0:e"));
+    const flags = [...quietFlags(directory), "--tracker", `${tracker.origin}/announce`];
+    try {
+      const here = await doctor([...flags, "--interface", "127.0.0.1"]);
+      assertEquals([here.code, here.of("tracker").state], [0, "ok"]);
+      assertEquals(here.of("interface").found, "127.0.0.1 has 127.0.0.1");
+      assertMatch(here.of("port mapping").found, /off/);
+      assertEquals(tracker.seen.length > 0, true);
+      const announces = tracker.seen.length;
+      const away = await doctor([...flags, "--interface", "none0"]);
+      assertEquals([away.code, away.of("interface").state, away.of("tracker").state], [3, "trouble", "warning"]);
+      assertMatch(away.of("interface").found, /none0 .*away/);
+      assertEquals(tracker.seen.length, announces);
+    } finally {
+      await tracker.close();
+    }
+  }));
