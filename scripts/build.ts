@@ -49,7 +49,7 @@ const nativeBeside: Plugin = {
   },
 };
 
-/** Connections to web browsers. 0.9 MB that most never need: in the bundle, every runtime would read and keep them at each start. */
+/** Connections to web browsers. 1.2 MB that most never need: in the bundle, every runtime would read and keep them at each start. */
 const WEBRTC = "webrtc.mjs";
 const webRtcBeside: Plugin = {
   name: "webrtc-beside",

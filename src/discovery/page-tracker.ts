@@ -188,7 +188,10 @@ class PageTracker {
   async #offer(): Promise<{ offerIdHex: string; sdp: string } | null> {
     const attempt = await this.#attempt((options) => this.#parts.pages.offer(options), OFFER_LIFE_MS);
     const sdp = attempt && this.#told(attempt.connection.sdp);
-    if (attempt === null || sdp === null) return attempt?.end() ?? null;
+    if (attempt === null || sdp === null) {
+      attempt?.end();
+      return null;
+    }
     const offerIdHex = toHex(crypto.getRandomValues(new Uint8Array(20)));
     this.#offers.set(offerIdHex, attempt);
     attempt.connection.opened.catch(() => {}).finally(() => this.#offers.delete(offerIdHex));
@@ -229,7 +232,10 @@ class PageTracker {
       allows: (address: SocketAddress) => allows(address, from),
     };
     const connection = await slots.inTurn(() => begin(options)).catch(() => null);
-    if (connection === null) return void release() ?? null;
+    if (connection === null) {
+      release();
+      return null;
+    }
     const end = () => connection.close();
     const timer = clock.setTimeout(end, lifeMs);
     connection.opened.then((channel) => take(held(channel, release)), release).finally(() => timer.cancel());
