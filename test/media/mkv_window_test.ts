@@ -139,4 +139,9 @@ test("HeldParts.keep() holds reads as long as a part is kept, and copies where t
   assertEquals([...holders.values()], Array(3).fill(0));
   held.keep(reads[11]!.subarray(5));
   assertEquals(holders.get(reads[11]!.buffer), 1);
+  // As much as its user allows.
+  holders.clear();
+  const more = new HeldParts({ hold: change(1), release: change(-1) }, 2 * 1024 * 1024);
+  for (const read of reads) more.keep(read.subarray(0, 10));
+  assertEquals(holders.size, 4);
 });

@@ -23,6 +23,11 @@ const FRAGMENT_90K = 90_000;
 /** Most bytes and access units of a fragment, besides the newest of each track: a second of 16 Mbit/s. */
 const MAX_FRAGMENT_BYTES = 2 * 1024 * 1024;
 const MAX_FRAGMENT_UNITS = 1024;
+/**
+ * Most memory of reads that waits with a fragment, bytes: that of its media, and the rest of the reads at its ends. With less,
+ * most of a film of 10 Mbit/s was copied, and the copies were collected.
+ */
+const MAX_HELD_BYTES = MAX_FRAGMENT_BYTES + 1024 * 1024;
 /** Duration of a picture of which nothing tells it, 90 kHz: 25 per second. */
 const UNKNOWN_FRAME_90K = 3600;
 /** Fragments of a run that have numbers of their own; more share the last one. */
@@ -94,7 +99,7 @@ export class FragmentSlot {
   ) {
     this.#options = options;
     this.#sink = sink;
-    this.#held = new HeldParts(lender);
+    this.#held = new HeldParts(lender, MAX_HELD_BYTES);
     this.#lanes = streams.map((stream) => ({ stream, queue: [], kept: 0, last90k: null, span: null }));
     for (const lane of this.#lanes) this.#laneOf.set(lane.stream.trackIndex, lane);
   }

@@ -3,10 +3,10 @@ import { detached } from "../../bytes/detached.ts";
 import type { ByteLender } from "../../bytes/source.ts";
 
 /**
- * Most memory of reads that is held for parts of them, bytes: two reads of a walk over clusters. Parts of further reads
- * are copied; otherwise a stranger's file could have a whole read held for each byte.
+ * Most memory of reads that is held for parts of them unless told otherwise, bytes: two reads of a walk over clusters. Parts of
+ * further reads are copied; otherwise a stranger's file could have a whole read held for each byte.
  */
-const MAX_MEMORY_BYTES = 1024 * 1024;
+const DEFAULT_MAX_MEMORY_BYTES = 1024 * 1024;
 
 /**
  * What one user keeps of the reads that it was lent. Holding a part costs nothing. Copying all of them would copy a
@@ -14,13 +14,15 @@ const MAX_MEMORY_BYTES = 1024 * 1024;
  */
 export class HeldParts {
   readonly #lender: ByteLender | null;
+  readonly #maxMemoryBytes: number;
   /** How many parts of each memory are held. */
   readonly #counts = new Map<ArrayBufferLike, number>();
   #memoryBytes = 0;
 
   /** `lender` null: nothing was lent; then parts are kept only so that they do not keep whole reads in memory. */
-  constructor(lender: ByteLender | null) {
+  constructor(lender: ByteLender | null, maxMemoryBytes: number = DEFAULT_MAX_MEMORY_BYTES) {
     this.#lender = lender;
+    this.#maxMemoryBytes = maxMemoryBytes;
   }
 
   /** The same bytes as `part`, which do not change until `drop`. */
@@ -31,7 +33,7 @@ export class HeldParts {
     if (count === 0) {
       // A part that is most of its memory is held in any case: a copy would take as much again.
       const isMost = 2 * part.byteLength >= buffer.byteLength;
-      if (!isMost && this.#memoryBytes + buffer.byteLength > MAX_MEMORY_BYTES) return part.slice();
+      if (!isMost && this.#memoryBytes + buffer.byteLength > this.#maxMemoryBytes) return part.slice();
       this.#memoryBytes += buffer.byteLength;
     }
     this.#counts.set(buffer, count + 1);

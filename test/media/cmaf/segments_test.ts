@@ -203,6 +203,23 @@ test("FragmentSlot writes access units as their format trims them", async () => 
   assertEquals([bytes.length, tally.lost], [whole.bytes.length - 4000, 0]);
 });
 
+test("FragmentSlot holds the reads of a fragment until it is written, and copies none of their parts", () => {
+  let held = 0;
+  const lender = { hold: () => void held++, release: () => void held-- };
+  const options = { run: 0, sizeBytes: null, timedFragments: 9, endDts90k: null, fileEnd90k: Infinity, offset90k: 0 };
+  const slot = new FragmentSlot([VIDEO], options, new PacketSink(), lender);
+  // Four reads with six pictures each, less than a second and 2 MiB in all.
+  const reads = Array.from({ length: 4 }, () => new Uint8Array(512 * 1024));
+  for (let i = 0; i < 24; i++) {
+    const data = reads[Math.floor(i / 6)]!.subarray((i % 6) * 80_000, (i % 6 + 1) * 80_000);
+    slot.push({ track: 0, pts90k: i * 3600, dts90k: i * 3600, keyframe: i === 0, data });
+    slot.keep();
+  }
+  assertEquals(held, 24);
+  slot.finish();
+  assertEquals(held, 0);
+});
+
 test("FragmentSlot leaves out what does not fit, counts it, and keeps the size", async () => {
   const { bytes, tally } = await slotOf(20_000, 50);
   assertEquals([bytes.length, tally.units], [20_000, 50]);
