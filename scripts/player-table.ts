@@ -11,7 +11,7 @@ import { chmod } from "node:fs/promises";
 import { openPlayerPage } from "../test/browser/support.ts";
 import { seedFiles, serveEngine, temporaryDirectory } from "../test/support/engine.ts";
 import { makeFilm, nameOf, ROWS } from "./player-table/films.ts";
-import { startKodi } from "./player-table/kodi.ts";
+import { kodiIn } from "./player-table/kodi.ts";
 import { pagePlayers } from "./player-table/pages.ts";
 import { cellOf, type Player, PROGRAMS } from "./player-table/players.ts";
 
@@ -31,7 +31,7 @@ for (const row of rows) files.push({ path: nameOf(row), bytes: await makeFilm(ro
 const seeder = await seedFiles(files, { name: "table" });
 const page = await openPlayerPage(() => false);
 const engine = await serveEngine({ allowOrigins: [page.origin] });
-const kodi = isWanted("Kodi") ? await startKodi(home.path) : null;
+const kodi = isWanted("Kodi") ? kodiIn(home.path) : null;
 const programs = wanted({ ...PROGRAMS, ...kodi === null ? {} : { Kodi: kodi.play } });
 const inThePage = wanted(pagePlayers(page, shaka));
 const players = [...programs, ...inThePage].map(([name]) => name);

@@ -78,7 +78,7 @@ export async function makeFilm(row: Row, folder: string): Promise<Uint8Array> {
   const coders = [picture, sound, text].flatMap((codec) => CODERS[codec]!);
   const tags = ["-metadata:s:a:0", "language=eng", "-metadata:s:s:0", "language=eng"];
   const all = [...inputs, ...maps, "-ac", "2", "-pix_fmt", "yuv420p", ...coders, ...tags, path];
-  const { code, stderr } = await run("ffmpeg", ["-y", "-nostdin", "-v", "error", ...all], { timeoutMs: 120_000 });
+  const { code, stderr } = await run("ffmpeg", ["-y", "-nostdin", "-v", "error", ...all], { timeoutMs: 300_000 });
   if (code !== 0) throw new Error(`ffmpeg cannot make ${nameOf(row)}: ${stderr}`);
   return new Uint8Array(await readFile(path));
 }

@@ -12,16 +12,23 @@ const KODI = "/usr/lib/x86_64-linux-gnu/kodi/kodi.bin";
 const READER = "inputstream.adaptive";
 const START_MS = 90_000;
 /** From opening a film to its end, ms. */
-const PLAY_MS = 60_000;
+const PLAY_MS = 90_000;
 
-/** A running Kodi. */
+/** A Kodi, which is started for a film if it does not run. */
 export interface Kodi {
   readonly play: Player;
   close(): Promise<void>;
 }
 
-/** Starts it with `home` as its home folder. */
-export async function startKodi(home: string): Promise<Kodi> {
+/** What answers as long as it runs. */
+interface Running {
+  // deno-lint-ignore no-explicit-any -- what Kodi answers
+  ask(method: string, params?: Record<string, unknown>): Promise<any>;
+  close(): Promise<void>;
+}
+
+/** Starts it with `home` as its home folder; `ended` is called when it has ended. */
+async function startKodi(home: string, ended: () => void): Promise<Running> {
   const free = createServer();
   const port = await listen(free);
   await stop(free);
@@ -47,8 +54,7 @@ export async function startKodi(home: string): Promise<Kodi> {
     await kodi.stop();
     await screen.stop();
   };
-  // deno-lint-ignore no-explicit-any -- what Kodi answers
-  const ask = async (method: string, params: Record<string, unknown> = {}): Promise<any> => {
+  const ask: Running["ask"] = async (method, params = {}) => {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
     const response = await fetch(url, { method: "POST", body, headers: { "content-type": "application/json" } });
     return (await response.json()).result;
@@ -60,6 +66,13 @@ export async function startKodi(home: string): Promise<Kodi> {
     await close();
     throw error;
   }
+  kodi.exited.then(() => screen.stop()).then(ended);
+  return { ask, close };
+}
+
+/** Kodi with `home` as its home folder. */
+export function kodiIn(home: string): Kodi {
+  let running: Promise<Running> | null = null;
   const log = () => readFile(`${home}/.kodi/temp/kodi.log`, "utf8").catch(() => "");
   const play: Player = async ({ url: address, folder }): Promise<Outcome> => {
     const link = `${folder}/film.strm`;
@@ -69,6 +82,7 @@ export async function startKodi(home: string): Promise<Kodi> {
       "mimetype=application/vnd.apple.mpegurl",
     ];
     await writeFile(link, [...properties.map((one) => `#KODIPROP:${one}`), address, ""].join("\n"));
+    const { ask } = await (running ??= startKodi(home, () => running = null));
     const before = (await log()).length;
     await ask("Player.Open", { item: { file: link } });
     const wanted = ["time", "audiostreams", "currentaudiostream", "videostreams", "subtitles"];
@@ -95,7 +109,10 @@ export async function startKodi(home: string): Promise<Kodi> {
       }
       texts = Math.max(texts, subtitles.length);
       return false;
-    }, PLAY_MS).catch(() => {});
+    }, PLAY_MS).catch((error: Error) => {
+      // It may wait forever for a stream that it does not decode.
+      if (!error.message.startsWith("not within")) throw error;
+    });
     if ((await ask("Player.GetActivePlayers")).length > 0) await ask("Player.Stop", { playerid: 1 });
     const said = (await log()).slice(before);
     const isPlayed = furthestS > FILM_S * 0.6;
@@ -103,8 +120,13 @@ export async function startKodi(home: string): Promise<Kodi> {
       video: isPlayed && pictures > 0,
       audio: isPlayed && sounds > 0,
       text: texts > 0,
-      words: / error <general>: ([^\n]*)/.exec(said)?.[1]?.slice(0, 120) ?? "",
+      words: /(?:AddOnLog|error <general>): ([^\n]*)/.exec(said)?.[1]?.slice(0, 120) ?? "",
     };
   };
-  return { play, close };
+  return {
+    play,
+    async close() {
+      await (await running)?.close();
+    },
+  };
 }
