@@ -1,51 +1,11 @@
 /** HLS playlists (RFC 8216), read by hls-parser within bounds: whole for broadcasting, their beginning for analysis. */
 import { parse, setOptions } from "hls-parser";
 import { MillraceError } from "../errors.ts";
+import { linesThatMatter, partsOf } from "./hls-lines.ts";
 import { type HlsVariables, NO_VARIABLES, withVariables } from "./hls-variables.ts";
 
 /** Largest playlist, bytes: a day of two-second segments has 2 MiB. */
 export const MAX_PLAYLIST_BYTES = 4 * 1024 * 1024;
-/**
- * Most lines that are read, each a few microseconds of parsing, in which the engine does nothing else: a day of two-second
- * segments has 86,400, one of six-second segments that have a range, a key and a discontinuity each has 72,000.
- */
-export const MAX_PLAYLIST_LINES = 90_000;
-/** Newest segments that are read of a playlist that still grows: a reader is three behind its end, or catches up. */
-const MAX_LIVE_SEGMENTS = 1000;
-/** Most lines of the beginning: a start page of variants, or the first segments. */
-const HEAD_LINES = 4096;
-/** Most variants and renditions together: each variant is compared with all renditions. Large playlists have 200. */
-export const MAX_CHOICES = 512;
-/** The tags of choices. */
-const CHOICES: ReadonlySet<string> = new Set(["EXT-X-STREAM-INF", "EXT-X-I-FRAME-STREAM-INF", "EXT-X-MEDIA"]);
-/** Tags with attributes that are read, and longest such line: signed addresses have 2 KiB. */
-const LISTS: ReadonlySet<string> = new Set([...CHOICES, "EXT-X-KEY", "EXT-X-MAP"]);
-const MAX_LIST_CHARS = 8192;
-/** An attribute; commas in quotes do not end it. */
-const ATTRIBUTE = /(?:[^,"]|"[^"]*"?)+/g;
-/**
- * Attributes that are read. For others the parser reports what is wrong with them, which costs more than all the rest.
- */
-const ATTRIBUTES: ReadonlySet<string> = new Set(
-  [
-    ...["METHOD", "KEYFORMAT", "IV", "BANDWIDTH", "AUDIO", "TYPE", "GROUP-ID", "NAME", "URI", "BYTERANGE"],
-    ...["DEFAULT", "AUTOSELECT"],
-  ],
-);
-/** Tags that matter here. The parser compares some of the others with all of their kind: seconds for a few thousand. */
-const TAGS: ReadonlySet<string> = new Set([
-  ...LISTS,
-  "EXTM3U",
-  "EXTINF",
-  "EXT-X-BYTERANGE",
-  "EXT-X-DISCONTINUITY",
-  "EXT-X-ENDLIST",
-  "EXT-X-GAP",
-  "EXT-X-MEDIA-SEQUENCE",
-  "EXT-X-TARGETDURATION",
-]);
-/** Tags about the segment that follows. */
-const SEGMENT_TAGS = /^#(?:EXTINF|EXT-X-BYTERANGE|EXT-X-DISCONTINUITY|EXT-X-GAP|EXT-X-KEY|EXT-X-MAP)(?::|$)/;
 /** Tags that an M3U list of channels lacks: sections 4.3.2 to 4.3.4. */
 const HLS_TAG = /^#EXT-X-(?:TARGETDURATION|MEDIA-SEQUENCE|STREAM-INF|PART-INF|PLAYLIST-TYPE|MAP|BYTERANGE):?/m;
 /** It says that it will not change (4.3.3.5). */
@@ -149,32 +109,59 @@ export function isHlsPlaylist(text: string): boolean {
  * Throws `bad_media` for any other text, or one with more in it than any playlist needs.
  */
 export function parseHls(text: string, baseUrl: string, variables = NO_VARIABLES): MediaList | MasterList {
-  return read(text, baseUrl, false, variables);
+  return finished(read(text, baseUrl, false, variables));
+}
+
+/** As `parseHls`; `turn` is awaited after every some milliseconds of work. */
+export async function parseLongHls(
+  text: string,
+  baseUrl: string,
+  variables: HlsVariables,
+  turn: () => Promise<void>,
+): Promise<MediaList | MasterList> {
+  const steps = read(text, baseUrl, false, variables);
+  for (let step = steps.next();; step = steps.next()) {
+    if (step.done) return step.value;
+    await turn();
+  }
+}
+
+function finished<T>(steps: Generator<void, T>): T {
+  for (let step = steps.next();; step = steps.next()) if (step.done) return step.value;
 }
 
 /** Reads a playlist as far as `HlsHead` needs; it may be cut anywhere. Throws `bad_media` for any other text. */
 export function readHlsHead(text: string, baseUrl: string): HlsHead {
   const title = sessionTitle(text);
-  const list = read(text, baseUrl, true, NO_VARIABLES);
+  const list = finished(read(text, baseUrl, true, NO_VARIABLES));
   if (list.kind === "master") return { title, variants: list.variants.map(({ url }) => url), isLive: null };
   return { title, variants: null, isLive: !list.hasEnded && !RECORDED.test(text) };
 }
 
-function read(text: string, baseUrl: string, isHead: boolean, imported: HlsVariables): MediaList | MasterList {
-  let list: ReturnType<typeof parse>;
-  let variables = NO_VARIABLES;
+/** Reads a playlist in steps, of which a long one has many. */
+function* read(
+  text: string,
+  baseUrl: string,
+  isHead: boolean,
+  imported: HlsVariables,
+): Generator<void, MediaList | MasterList> {
+  const media = new MediaReader(baseUrl);
   try {
     const trimmed = text.trimStart();
     // Some servers leave the first line out.
     const isBare = trimmed.startsWith("#EXT-X-");
     if (!isBare && !trimmed.startsWith("#EXTM3U")) throw new Error("it does not begin with #EXTM3U");
     const whole = withVariables(isBare ? `#EXTM3U\n${trimmed}` : trimmed, baseUrl, imported);
-    variables = whole.variables;
-    list = parse(linesThatMatter(whole.text, isHead));
+    for (const part of partsOf(linesThatMatter(whole.text, isHead))) {
+      const list = parse(part);
+      if (list.isMasterPlaylist) return readMaster(list, baseUrl, whole.variables);
+      media.add(list);
+      yield;
+    }
   } catch (cause) {
     throw new MillraceError("bad_media", `the HLS playlist cannot be read: ${(cause as Error).message}`, { cause });
   }
-  return list.isMasterPlaylist ? readMaster(list, baseUrl, variables) : readMedia(list, baseUrl);
+  return media.list;
 }
 
 /** The title among the session data, which parsers expect in master playlists alone. */
@@ -185,85 +172,6 @@ function sessionTitle(text: string): string | null {
     if (/(?:^|\.)title$/i.test(id) && value) return value;
   }
   return null;
-}
-
-/**
- * `text` without the unused lines; of a head at most its first lines and its end. Throws when the rest is too much to
- * parse.
- */
-function linesThatMatter(text: string, isHead: boolean): string {
-  // A list without end is left at once: each segment has two lines.
-  if (!isHead && holdsMore(text, "\n#EXTINF", MAX_PLAYLIST_LINES / 2)) throw tooManyLines();
-  const lines: string[] = [];
-  let choices = 0;
-  for (let line of linesOf(text)) {
-    if (line === "") continue;
-    if (isHead && (lines.length >= HEAD_LINES || choices >= MAX_CHOICES) && line !== "#EXT-X-ENDLIST") continue;
-    if (line.startsWith("#")) {
-      const tag = line.slice(1).split(":", 1)[0]!.trim();
-      if (!TAGS.has(tag) || (tag === "EXT-X-MEDIA" && !line.includes("TYPE=AUDIO"))) continue;
-      if (CHOICES.has(tag) && ++choices > MAX_CHOICES) throw new Error(`it has more than ${MAX_CHOICES} choices`);
-      // The parser fails on titles beyond ASCII, which nobody reads here.
-      if (tag === "EXTINF") line = `${line.split(",", 1)[0]},`;
-      if (LISTS.has(tag)) line = `#${tag}:${attributesThatMatter(line.slice(line.indexOf(":") + 1))}`;
-    }
-    if (lines.push(line) > MAX_PLAYLIST_LINES) throw tooManyLines();
-  }
-  const whole = withoutTail(lines);
-  return (isHead ? whole : newestOf(whole)).join("\n");
-}
-
-function tooManyLines(): Error {
-  return new Error(`it has more than ${MAX_PLAYLIST_LINES} lines`);
-}
-
-/** Whether `part` stands more than `times` times in `text`. */
-function holdsMore(text: string, part: string, times: number): boolean {
-  let found = 0;
-  for (let at = text.indexOf(part); at >= 0 && found <= times; at = text.indexOf(part, at + part.length)) found++;
-  return found > times;
-}
-
-/** The lines of `text`, trimmed, one after the other: most of a text that is too long is never looked at. */
-function* linesOf(text: string): Generator<string, void> {
-  for (let at = 0; at < text.length;) {
-    const end = text.indexOf("\n", at);
-    yield text.slice(at, end < 0 ? text.length : end).trim();
-    at = end < 0 ? text.length : end + 1;
-  }
-}
-
-/** `lines` without tags about a segment that does not follow: it comes with a later playlist, and its tags then, too. */
-function withoutTail(lines: readonly string[]): readonly string[] {
-  const end = lines.findLastIndex((line) => !line.startsWith("#")) + 1;
-  return [...lines.slice(0, end), ...lines.slice(end).filter((line) => !SEGMENT_TAGS.test(line))];
-}
-
-/** The lines about the newest segments, if segments may still be added: parsing a day of them takes 70 MB. */
-function newestOf(lines: readonly string[]): readonly string[] {
-  if (lines.some((line) => line === "#EXT-X-ENDLIST" || line.startsWith("#EXT-X-STREAM-INF"))) return lines;
-  const ends = [...lines.keys()].filter((i) => !lines[i]!.startsWith("#"));
-  const dropped = ends.length - MAX_LIVE_SEGMENTS;
-  if (dropped <= 0) return lines;
-  const cut = ends[dropped - 1]! + 1;
-  const before = lines.slice(0, cut);
-  const last = (tag: string) => before.findLast((line) => line.startsWith(`#${tag}:`)) ?? "";
-  const first = Number.parseInt(last("EXT-X-MEDIA-SEQUENCE").split(":")[1] ?? "", 10) || 0;
-  return [
-    "#EXTM3U",
-    last("EXT-X-TARGETDURATION"),
-    `#EXT-X-MEDIA-SEQUENCE:${first + dropped}`,
-    // These hold for what follows them.
-    last("EXT-X-KEY"),
-    last("EXT-X-MAP"),
-    ...lines.slice(cut),
-  ];
-}
-
-function attributesThatMatter(list: string): string {
-  if (list.length > MAX_LIST_CHARS) throw new Error(`it has a tag of more than ${MAX_LIST_CHARS} characters`);
-  const all = list.match(ATTRIBUTE) ?? [];
-  return all.filter((attribute) => ATTRIBUTES.has(attribute.split("=", 1)[0]!.trim())).join(",");
 }
 
 /**
@@ -294,52 +202,63 @@ function readMaster(list: ParsedMaster, baseUrl: string, variables: HlsVariables
   return { kind: "master", variants, variables };
 }
 
-function readMedia(list: ParsedMedia, baseUrl: string): MediaList {
-  const firstSequence = Math.floor(atLeast(0, list.mediaSequenceBase));
-  const segments: PlaylistSegment[] = [];
-  /** Where the last range ended, for those of the same resource that say no offset (RFC 8216, 4.3.2.2). */
-  let last: { readonly url: string | null; readonly end: number } | null = null;
-  for (const [i, segment] of list.segments.entries()) {
-    const url = resolve(segment.uri, baseUrl);
-    const range: ByteRange | null = rangeOf(segment.byterange, last?.url === url ? last.end : 0);
-    last = range === null ? null : { url, end: range.offset + range.length };
-    const key = keyOf(segment, firstSequence + i, baseUrl);
-    segments.push({
-      url: url ?? baseUrl,
-      durationS: Math.min(atLeast(0, segment.duration), MAX_SEGMENT_S),
-      sequence: firstSequence + i,
-      isDiscontinuity: segment.discontinuity === true,
-      range,
-      map: mapOf(segment, baseUrl),
-      isGap: segment.gap === true,
-      key,
-      unfit: url === null ? "its address is no http or https URL" : unfit(segment, key),
-    });
+/** Reads a media playlist part by part. */
+class MediaReader {
+  readonly #baseUrl: string;
+  readonly #segments: PlaylistSegment[] = [];
+  #firstSequence: number | null = null;
+  #targetS = 0;
+  #longestS = 1;
+  #hasEnded = false;
+
+  constructor(baseUrl: string) {
+    this.#baseUrl = baseUrl;
   }
-  const longest = segments.reduce((most, { durationS }) => Math.max(most, durationS), 1);
-  const target = Math.min(atLeast(0, list.targetDuration), MAX_SEGMENT_S);
-  return {
-    kind: "media",
-    targetDurationS: target >= 1 ? target : longest,
-    firstSequence,
-    hasEnded: list.endlist === true,
-    segments,
-  };
+
+  add(list: ParsedMedia): void {
+    this.#firstSequence ??= Math.floor(atLeast(0, list.mediaSequenceBase));
+    this.#targetS = Math.min(atLeast(0, list.targetDuration), MAX_SEGMENT_S);
+    this.#hasEnded ||= list.endlist === true;
+    for (const segment of list.segments) {
+      const url = resolve(segment.uri, this.#baseUrl);
+      const sequence = this.#firstSequence + this.#segments.length;
+      const key = keyOf(segment, sequence, this.#baseUrl);
+      const durationS = Math.min(atLeast(0, segment.duration), MAX_SEGMENT_S);
+      this.#longestS = Math.max(this.#longestS, durationS);
+      this.#segments.push({
+        url: url ?? this.#baseUrl,
+        durationS,
+        sequence,
+        isDiscontinuity: segment.discontinuity === true,
+        range: rangeOf(segment.byterange),
+        map: mapOf(segment, this.#baseUrl),
+        isGap: segment.gap === true,
+        key,
+        unfit: url === null ? "its address is no http or https URL" : unfit(segment, key),
+      });
+    }
+  }
+
+  get list(): MediaList {
+    return {
+      kind: "media",
+      targetDurationS: this.#targetS >= 1 ? this.#targetS : this.#longestS,
+      firstSequence: this.#firstSequence ?? 0,
+      hasEnded: this.#hasEnded,
+      segments: this.#segments,
+    };
+  }
 }
 
-/** A range; one that says no offset begins at `follows`. */
-function rangeOf(
-  range: { readonly offset: number; readonly length: number } | undefined,
-  follows: number,
-): ByteRange | null {
+function rangeOf(range: { readonly offset: number; readonly length: number } | undefined): ByteRange | null {
   if (!range) return null;
-  const offset = Number.isSafeInteger(range.offset) && range.offset >= 0 ? range.offset : follows;
+  const offset = Number.isSafeInteger(range.offset) && range.offset >= 0 ? range.offset : 0;
   return { offset, length: Math.floor(atLeast(0, range.length)) };
 }
 
 function mapOf({ map }: ParsedMedia["segments"][number], baseUrl: string): SegmentMap | null {
   const url = map ? resolve(map.uri, baseUrl) : null;
-  return url === null ? null : { url, range: rangeOf(map?.byterange, 0) };
+  return url === null ? null : { url, range: rangeOf(map?.byterange) };
 }
 
 function unfit({ key }: ParsedMedia["segments"][number], known: SegmentKey | null): string | null {

@@ -11,6 +11,7 @@ import {
   MAX_PLAYLIST_BYTES,
   type MediaList,
   parseHls,
+  parseLongHls,
 } from "../content/hls-playlist.ts";
 import { type HlsVariables, NO_VARIABLES } from "../content/hls-variables.ts";
 import { sleep } from "../bytes/deadline.ts";
@@ -68,9 +69,9 @@ export async function playlistText(bytes: Uint8Array<ArrayBuffer>): Promise<stri
   return new TextDecoder().decode(await readBounded(plain, MAX_PLAYLIST_BYTES, tooLarge));
 }
 
-/** Longer playlists take some milliseconds each: they are parsed one after the other, and everybody has a turn in between. */
+/** Longer playlists take up to half a second: they are parsed one after the other, in steps between which others have turns. */
 const LONG_TEXT_CHARS = 64 * 1024;
-let parsing: Promise<void> = Promise.resolve();
+let parsing: Promise<unknown> = Promise.resolve();
 
 /** How one of the playlists is read. */
 interface ReaderOptions extends HlsOptions {
@@ -222,12 +223,14 @@ class HlsReader {
 
   /** As `parseHls`. */
   async #parsed(text: string, url: string, variables: HlsVariables): Promise<MediaList | MasterList> {
-    if (text.length > LONG_TEXT_CHARS) {
-      parsing = parsing.then(socketTurn);
-      await parsing;
+    if (text.length <= LONG_TEXT_CHARS) return parseHls(text, url, variables);
+    const turn = async () => {
+      await socketTurn();
       this.#signal.throwIfAborted();
-    }
-    return parseHls(text, url, variables);
+    };
+    const parsed = parsing.then(turn).then(() => parseLongHls(text, url, variables, turn));
+    parsing = parsed.catch(() => {});
+    return await parsed;
   }
 
   /** A segment as it comes, and a loss where the rest of it cannot be fetched. */

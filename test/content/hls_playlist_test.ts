@@ -2,15 +2,15 @@ import { toHex } from "../../src/bytes/hex.ts";
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
+import { MAX_CHOICES, MAX_PLAYLIST_LINES } from "../../src/content/hls-lines.ts";
 import {
   chooseVariant,
   isHlsPlaylist,
   type MasterList,
-  MAX_CHOICES,
   MAX_PLAYLIST_BYTES,
-  MAX_PLAYLIST_LINES,
   type MediaList,
   parseHls,
+  parseLongHls,
   readHlsHead,
 } from "../../src/content/hls-playlist.ts";
 import { seededBelow } from "../support/random.ts";
@@ -80,6 +80,20 @@ test("parseHls() reads the newest segments of a long playlist that still grows, 
   });
   assertEquals([segments.at(-1)!.url, segments.at(-1)!.sequence], ["https://h/live/4999.ts", 5006]);
   assertEquals(media(`${text}#EXT-X-ENDLIST`).segments.length, 5000, "a recording is read whole");
+});
+
+test("parseLongHls() reads a playlist in parts, and gives others turns in between", async () => {
+  const lines = Array.from({ length: 2500 }, (_, i) => {
+    const key = i === 1500 ? '#EXT-X-KEY:METHOD=AES-128,URI="k"\n' : "";
+    return `${key}#EXTINF:2,\n#EXT-X-BYTERANGE:10${i === 0 ? "@5" : ""}\na.ts\n`;
+  });
+  const text = `#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-MEDIA-SEQUENCE:7\n${lines.join("")}#EXT-X-ENDLIST\n`;
+  let turns = 0;
+  const list = await parseLongHls(text, BASE, new Map(), () => Promise.resolve(void turns++)) as MediaList;
+  assertEquals([list.segments.length, list.firstSequence, list.hasEnded, turns], [2500, 7, true, 3]);
+  const facts = list.segments.map(({ sequence, range, key }) => [sequence, range!.offset, key === null]);
+  assertEquals(facts, lines.map((_, i) => [7 + i, 5 + 10 * i, i < 1500]));
+  assertEquals(list, media(text));
 });
 
 test("parseHls() reads long playlists, and refuses more lines or variants than any playlist needs", () => {

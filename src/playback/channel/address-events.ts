@@ -1,5 +1,6 @@
 /** Reads one address of a channel, once: a transport stream or a radio over HTTP, or the segments of an HLS playlist. */
 import { concatBytes } from "../../bytes/hex.ts";
+import { turnWhenDue } from "../../bytes/turn.ts";
 import { headersFor, readPlayerAddress } from "../../content/analysis/player-address.ts";
 import type { FetchPorts, OpenedUrl } from "../../content/fetch-guard.ts";
 import { MAX_PLAYLIST_BYTES } from "../../content/hls-playlist.ts";
@@ -58,9 +59,9 @@ export async function* addressEvents(
     const opened = await inTime(ports, silenceMs, web.open(url, { headers: ASKS_FOR_TITLES }, both), both);
     const body = withoutTitles(opened, titled)[Symbol.asyncIterator]();
     const next = () => inTime(ports, silenceMs, body.next(), both);
-    const head = await read(next, HEAD_BYTES);
+    const head = await read(next, HEAD_BYTES, both);
     if (isPlaylist(head) || isPacked(head)) {
-      const text = await playlistText(concatBytes([head, await read(next, MAX_PLAYLIST_BYTES)]));
+      const text = await playlistText(concatBytes([head, await read(next, MAX_PLAYLIST_BYTES, both)]));
       void body.return(undefined);
       if (!isPlaylist(new TextEncoder().encode(text.slice(0, HEAD_BYTES)))) throw otherFormat(url, opened);
       let heardMs = ports.clock.monotonic();
@@ -125,10 +126,16 @@ function silent(silenceMs: number, reason: string | null = null): MillraceError 
 }
 
 /** The bytes from here on: `atLeast`, with the rest of the last chunk, or all that come. */
-async function read(next: () => Promise<IteratorResult<Uint8Array>>, atLeast: number): Promise<Uint8Array> {
+async function read(
+  next: () => Promise<IteratorResult<Uint8Array>>,
+  atLeast: number,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   while (bytes < atLeast) {
+    // A server may send without end, in the smallest chunks, and all of them are here.
+    await turnWhenDue(signal);
     const { done, value } = await next();
     if (done) break;
     parts.push(value);
