@@ -24,6 +24,7 @@ import path from "node:path";
 import process from "node:process";
 import { VERSION } from "../src/version.ts";
 import { ROOT } from "./support/files.ts";
+import { fetchPackage } from "./support/npm-package.ts";
 import { exit } from "./support/runtimes.ts";
 
 /** Packages of npm with Node's executable, and with libSQL's library where Node may lack SQLite. */
@@ -55,16 +56,6 @@ function run(directory: string, command: string, ...args: string[]): string {
 function sourceDateS(): number {
   const { stdout } = spawnSync("git", ["log", "-1", "--format=%ct"], { cwd: ROOT, encoding: "utf8" });
   return Number(stdout.trim()) || Math.floor(statSync(path.join(ROOT, "package.json")).mtimeMs / 1000);
-}
-
-/** Unpacks a package of npm into `directory`; its files are then in `package`. */
-function fetchPackage(name: string, directory: string): string {
-  const tarball = run(directory, "npm", "pack", "--silent", name).trim().split("\n").at(-1)!;
-  run(directory, "tar", "-xzf", tarball);
-  rmSync(path.join(directory, tarball));
-  const to = path.join(directory, `npm-${name.replaceAll(/[^a-z0-9.-]/g, "-")}`);
-  renameSync(path.join(directory, "package"), to);
-  return to;
 }
 
 /** The version of libSQL's native packages that this release was tested with. */
@@ -129,6 +120,7 @@ function layOut(architecture: Architecture, work: string): string {
     places[path.basename(file)] = to;
   };
   put(path.join(DIST, "millrace.mjs"), "usr/lib/millrace", 0o755);
+  put(path.join(DIST, "webrtc.mjs"), "usr/lib/millrace");
   put(path.join(DIST, "THIRD-PARTY.txt"), "usr/share/doc/millrace");
   put(path.join(RULES, "config.json"), "etc/millrace");
   if (node !== null) {

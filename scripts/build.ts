@@ -3,8 +3,8 @@
  * library for this machine. Runtimes that have no SQLite, as Node 20, load it at the first use of settings or playlists. `webrtc.mjs`
  * connects to web browsers; it is read when the first torrent names a tracker of theirs. Beside
  * it the licences of all that is bundled, the source map, and in `share` the manual page and the completions of shells.
- * Two builds of the same sources are the same. With `--binaries` also executables that contain their runtime: with Bun,
- * and with Deno if its runtime file can be downloaded.
+ * Two builds of the same sources are the same. With `--binaries` also executables that contain their runtime, for several
+ * systems: the runtimes come from npm.
  */
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -13,10 +13,11 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { build, type Plugin, stop } from "esbuild";
 import { embedFiles, RELEASE, REQUIRE_BANNER } from "./support/bundle.ts";
+import { buildExecutables } from "./support/executables.ts";
 import { ROOT } from "./support/files.ts";
 import { licencesOf } from "./support/licences.ts";
 import { manualFiles } from "./support/manual.ts";
-import { commandOf, DENO_HEAP_FLAGS, exit, run } from "./support/runtimes.ts";
+import { exit } from "./support/runtimes.ts";
 
 /** `--into DIR`: another place for the files. */
 const { values: { into, binaries: wantsBinaries } } = parseArgs({
@@ -120,21 +121,10 @@ function put(name: string, text: string): void {
   renameSync(partial(file), file);
 }
 
-function binaries(): boolean {
-  const suffix = process.platform === "win32" ? ".exe" : "";
-  const byBun = path.join(DIST, `millrace-bun${suffix}`);
-  const ok = run(commandOf("bun"), ["build", "--compile", BUNDLE, "--outfile", byBun], ROOT);
-  if (ok) report(byBun);
-  const byDeno = path.join(DIST, `millrace-deno${suffix}`);
-  const flags = ["compile", "-A", "--no-check", "-q", DENO_HEAP_FLAGS, "--output", byDeno, BUNDLE];
-  if (run(commandOf("deno"), flags, DIST)) report(byDeno);
-  else console.log("deno compile: left out because its runtime file could not be fetched from dl.deno.land");
-  return ok;
-}
-
 function report(file: string): void {
   console.log(`${path.relative(ROOT, file)}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);
 }
 
 await bundle();
-exit(wantsBinaries === true ? binaries() : true);
+if (wantsBinaries === true) { for (const file of buildExecutables(BUNDLE, DIST)) report(file); }
+exit(true);

@@ -1,8 +1,8 @@
 /**
- * Makes all that a release publishes, in `dist/release`, with `SHA256SUMS`: the single file, the npm package, the executable
- * with Bun, and the Debian packages of `--debian` (amd64,arm64,armhf by default; none where debhelper is missing is an error).
- * Before that it checks that the version is the same everywhere and that the changes of this version are described; after it,
- * that the file and the npm package do their work. Publishes nothing.
+ * Makes all that a release publishes, in `dist/release`, with `SHA256SUMS`: the single file, the npm package, executables that
+ * contain Bun or Node, and the Debian packages of `--debian` (amd64,arm64,armhf by default). Before that it checks that the
+ * version is the same everywhere and that the changes of this version are described; after it, that the file and the npm
+ * package do their work. Publishes nothing.
  *
  *   deno run -A scripts/release.ts [--debian amd64,arm64,armhf|none]
  */
@@ -45,10 +45,7 @@ const architectures = debian === "none" ? [] : debian.split(",");
 if (architectures.length > 0) step("Debian packages", deno, ...script("build-debian"), ...architectures);
 step("npm pack", ["npm"], "pack", "--silent", "--pack-destination", RELEASE, path.join(DIST, "npm"));
 for (const name of readdirSync(DIST)) {
-  if (
-    /^(?:millrace\.mjs(?:\.map)?|libsql\.node|webrtc\.mjs|THIRD-PARTY\.txt|millrace-(?:bun|deno)|millrace_.*\.deb)$/
-      .test(name)
-  ) {
+  if (/^(?:millrace[._-].*|libsql\.node|webrtc\.mjs|THIRD-PARTY\.txt|RUNTIMES\.txt)$/.test(name)) {
     copyFileSync(path.join(DIST, name), path.join(RELEASE, name));
   }
 }

@@ -18,18 +18,21 @@ export function licencesOf(inputs: Iterable<string>): string {
   const { resolve } = createRequire(import.meta.url);
   const files = [...inputs].map((file) => path.resolve(ROOT, file));
   const roots = new Set([...files, ...IN_THE_PAGE.map((name) => resolve(name))].map(packageRoot));
+  return `Packages that are part of this program, and their licences.\n\n${
+    textOf([...roots].filter((root) => root !== null))
+  }`;
+}
+
+/** The same of the packages in the folders `roots`, without a title. */
+export function textOf(roots: readonly string[]): string {
   const texts = new Map<string, string>();
   for (const root of roots) {
-    if (root === null) continue;
     const facts = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as Facts;
     if (!facts.name.startsWith(OURS)) texts.set(`${facts.name} ${facts.version}`, licenceText(root, facts));
   }
   const sorted = [...texts].sort(([one], [other]) => one < other ? -1 : 1);
   const line = "=".repeat(80);
-  return [
-    "Packages that are part of this program, and their licences.",
-    ...sorted.map(([name, text]) => `${line}\n${name}\n${line}\n\n${text}`),
-  ].join("\n\n") + "\n";
+  return sorted.map(([name, text]) => `${line}\n${name}\n${line}\n\n${text}`).join("\n\n") + "\n";
 }
 
 interface Facts {

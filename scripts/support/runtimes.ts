@@ -47,6 +47,13 @@ export function run(command: readonly string[], args: readonly string[], cwd: st
   return status === 0;
 }
 
+/** Runs a command in `cwd` to its end; returns what it printed. Throws with all it wrote unless it ends with 0. */
+export function outputOf(cwd: string, command: string, ...args: readonly string[]): string {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: "utf8", maxBuffer: 1 << 26 });
+  if (status === 0) return stdout;
+  throw new Error(`${command} ${args.join(" ")}: ${error?.message ?? `${status}\n${stdout}${stderr}`}`);
+}
+
 /** How `runAsync` runs a command. */
 export interface RunOptions {
   /** It gets a quarter of the processor time that others want, and all that they leave (not on Windows). */
