@@ -8,7 +8,7 @@ import path from "node:path";
 import process from "node:process";
 import { ROOT } from "./support/files.ts";
 import { checkAlone } from "./support/alone-check.ts";
-import { exit } from "./support/runtimes.ts";
+import { exit, LEAST_PERMISSIONS } from "./support/runtimes.ts";
 import { playsDemo, serves } from "./support/smoke.ts";
 import { checkUpdate } from "./support/update-check.ts";
 
@@ -34,9 +34,8 @@ for (const command of commands) {
   }
 }
 if (commands.some((command) => command.startsWith("deno "))) {
-  // What platform/README.md says that it needs at least. The demo also starts its second process.
-  const least = ["--allow-net", "--allow-env", "--allow-sys", "--allow-read", "--allow-write"];
-  const start = ["deno", "run", "--no-prompt", ...least] as const;
+  // The demo also starts its second process.
+  const start = ["deno", "run", ...LEAST_PERMISSIONS] as const;
   // Below /dev, where a temporary directory in memory may be, Deno lets only `--allow-all` write.
   const env = { TMPDIR: mkdtempSync(path.join(path.dirname(BUNDLE), "temporary-")) };
   try {

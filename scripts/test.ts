@@ -1,6 +1,7 @@
 /**
  * Runs the suite: `test.ts [deno] [node] [bun] [part of a path…]`. Default: the runtime that runs this script, without the
- * suites that need other programs (`test/interop`, `test/browser`).
+ * suites that need other programs (`test/interop`, `test/browser`). `--least`: Deno allows the tests no more than a user has
+ * to allow the engine, which is enough for `test/loopback`.
  *
  * A few files that fail are run once more, each alone: many tests wait for other programs and for the network, and a busy
  * machine can let them wait too long. What fails twice fails; what needed its second run is named at the end.
@@ -11,7 +12,16 @@ import path from "node:path";
 import process from "node:process";
 import { runtimeName } from "../platform/detect.ts";
 import { ROOT, testFiles } from "./support/files.ts";
-import { commandOf, exit, isRuntime, run, runAsync, type RunOptions, type Runtime } from "./support/runtimes.ts";
+import {
+  commandOf,
+  exit,
+  isRuntime,
+  LEAST_PERMISSIONS,
+  run,
+  runAsync,
+  type RunOptions,
+  type Runtime,
+} from "./support/runtimes.ts";
 import { failedFiles } from "./support/test-report.ts";
 
 /** Time limit per test, where the runtime supports one, ms: a simulated swarm takes 30 s of processor time, of which it has a share. */
@@ -29,8 +39,10 @@ const LONGEST = ["simulation/live", "interop/players", "interop/media_conformanc
 /** More failed files than this are no accident of a busy machine: they are not run again. */
 const MAX_SECOND_RUNS = 4;
 
+/** With `--least`; some tests also start a second process. */
+const allowed = process.argv.includes("--least") ? [...LEAST_PERMISSIONS, "--allow-run"] : ["-A"];
 const FLAGS: Readonly<Record<Runtime, readonly string[]>> = {
-  deno: ["test", "-A", "--no-check", "-q", "--parallel"],
+  deno: ["test", ...allowed, "--no-check", "-q", "--parallel"],
   node: ["--test", "--test-isolation=none"],
   bun: ["test", `--timeout=${TEST_TIMEOUT_MS}`, `--parallel=${JOBS}`],
 };
@@ -51,7 +63,7 @@ const SHARING = [
  */
 const ALONE = ["./test/memory/", "./test/attack/", "./test/browser/"];
 const FLAGS_ALONE: Readonly<Record<Runtime, readonly string[]>> = {
-  deno: ["test", "-A", "--no-check", "-q"],
+  deno: ["test", ...allowed, "--no-check", "-q"],
   node: ["--test", "--test-concurrency=1"],
   bun: ["test", `--timeout=${TEST_TIMEOUT_MS}`],
 };
@@ -172,7 +184,7 @@ function readReport(file: string): string {
   }
 }
 
-const args = process.argv.slice(2);
+const args = process.argv.slice(2).filter((arg) => arg !== "--least");
 const named = args.filter(isRuntime);
 const files = testFiles(args.filter((arg) => !isRuntime(arg))).map((file) => `./${file}`);
 process.env["DENO_JOBS"] ??= String(JOBS);

@@ -15,6 +15,16 @@ const RUNTIMES = {
  */
 export const DENO_HEAP_FLAGS = "--v8-flags=--max-semi-space-size=4,--heap-growing-percent=30";
 
+/** What Deno has to allow at least, as platform/README.md explains. Below /dev only `--allow-all` lets it write. */
+export const LEAST_PERMISSIONS = [
+  "--no-prompt",
+  "--allow-net",
+  "--allow-env",
+  "--allow-sys",
+  "--allow-read",
+  "--allow-write",
+];
+
 /** A runtime by name. */
 export type Runtime = keyof typeof RUNTIMES;
 
