@@ -11,8 +11,8 @@ import type { BroadcastFacts } from "../broadcast.ts";
 import { loadClip } from "./clip.ts";
 import { downloadHls, downloadTs, watchTs } from "./download.ts";
 
-/** How long the seeder may take to print its line, ms. */
-const SEEDER_START_MS = 20_000;
+/** How long the seeder may take to print its line, ms: much of this on a busy or emulated machine. */
+const SEEDER_START_MS = 60_000;
 
 /** Longest first line of the seeder, characters. */
 const MAX_LINE_CHARS = 4096;
