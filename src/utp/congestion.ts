@@ -1,8 +1,10 @@
 /**
- * How much may be under way, and how fast it leaves. This is TCP's way (RFC 5681, with the factor of CUBIC, RFC 9438),
- * paced, and not uTP's own LEDBAT: live video can't yield to every other flow. A member already paces all its links
- * together by the delay of its up-link. A second control by delay would give way to the member's own TCP connections.
+ * How much may be under way, and how fast it leaves. This is TCP's way (RFC 5681, with the factor of CUBIC, RFC 9438), paced.
+ * Connections that yield give way by delay as well, as uTP's LEDBAT does: `YieldDelay`. Live video can't yield to every other
+ * flow. A member already paces all its links together by the delay of its up-link; a second control by delay would give way to
+ * the member's own TCP connections.
  */
+import { YieldDelay } from "./yield-delay.ts";
 
 /** Payload of one packet, bytes: with uTP's, UDP's and IPv6's headers it fits IPv6's least MTU of 1280. */
 export const SEGMENT_BYTES = 1_200;
@@ -17,6 +19,8 @@ const LEAST_WINDOW_BYTES = 2 * SEGMENT_BYTES;
 const MOST_WINDOW_BYTES = 400 * SEGMENT_BYTES;
 /** Part of the window that remains after a loss (RFC 9438 section 4.6). */
 const AFTER_LOSS = 0.7;
+/** Most of what arrives that a yielding sender does not send again: half of its window per round trip (draft-irtf-iccrg-ledbat-plus-plus). */
+const MOST_GIVEN_WAY = -1 / 2;
 /** How much faster than one window per round trip packets leave: while it doubles each round trip, and afterwards. */
 const PACE_AT_START = 2;
 const PACE = 1.25;
@@ -42,6 +46,12 @@ export class Congestion {
   #roundLeastMs = Infinity;
   #samples = 0;
   #backOff = 1;
+  readonly #delay: YieldDelay | null;
+
+  /** `yields`: to other traffic of the path, as soon as that makes datagrams wait. */
+  constructor(yields = false) {
+    this.#delay = yields ? new YieldDelay() : null;
+  }
 
   /** Smoothed round trip, ms; null before the first sample. */
   get roundTripMs(): number | null {
@@ -81,11 +91,26 @@ export class Congestion {
     this.#roundLeastMs = Infinity;
   }
 
+  /** The other end measured `oneWayUs` from our clock to its own, 32 bits, for a packet of ours; `nowMs` by our clock. */
+  delayed(oneWayUs: number, nowMs: number): void {
+    if (this.#delay?.sample(oneWayUs, nowMs) !== true || this.windowBytes <= LEAST_WINDOW_BYTES) return;
+    // The queue of our own packets runs empty, so that the path's own delay shows. Doubling brings the window back.
+    this.#thresholdBytes = Math.min(this.#thresholdBytes, Math.max(LEAST_WINDOW_BYTES, this.windowBytes));
+    this.windowBytes = LEAST_WINDOW_BYTES;
+  }
+
   /** `bytes` have arrived; `wasFull`: the window was the limit, not the amount of data. */
   arrived(bytes: number, wasFull: boolean): void {
     this.#backOff = 1;
-    if (!wasFull) return;
-    const more = this.windowBytes < this.#thresholdBytes ? bytes : SEGMENT_BYTES * bytes / this.windowBytes;
+    const room = this.#delay?.room ?? 1;
+    // Half of the allowed delay ends the doubling: the rest of what is under way adds to it.
+    if (room < 1 / 2) this.#thresholdBytes = Math.min(this.#thresholdBytes, this.windowBytes);
+    if (room < 0) {
+      this.windowBytes = Math.max(LEAST_WINDOW_BYTES, this.windowBytes + Math.max(MOST_GIVEN_WAY, room) * bytes);
+      this.#thresholdBytes = Math.max(LEAST_WINDOW_BYTES, this.windowBytes);
+    }
+    if (!wasFull || room < 0) return;
+    const more = this.windowBytes < this.#thresholdBytes ? bytes : room * SEGMENT_BYTES * bytes / this.windowBytes;
     this.windowBytes = Math.min(MOST_WINDOW_BYTES, this.windowBytes + more);
   }
 

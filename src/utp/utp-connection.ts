@@ -36,6 +36,8 @@ export interface UtpStart {
   /** Number of our next packet, and of the other end's last. */
   readonly nextSeq: number;
   readonly lastInOrder: number;
+  /** Whether what we send gives way to other traffic of the path (LEDBAT). Default false. */
+  readonly yields?: boolean;
   /** Received bytes that may wait for the reader. Default and most: 512 KiB. */
   readonly receiveLimitBytes?: number;
 }
@@ -57,7 +59,7 @@ export class UtpConnection implements TcpConnection {
   readonly #sendId: number;
   readonly #sends: SendWindow;
   readonly #receives: ReceiveWindow;
-  readonly #congestion = new Congestion();
+  readonly #congestion: Congestion;
   readonly #queue = new ByteQueue(WRITES_APART);
   #handlers: TcpHandlers | null = null;
   #theirWindowBytes = SEGMENT_BYTES * 10;
@@ -86,6 +88,7 @@ export class UtpConnection implements TcpConnection {
     this.remote = start.remote;
     this.#sendId = start.sendId;
     this.#sends = new SendWindow(start.nextSeq);
+    this.#congestion = new Congestion(start.yields);
     this.#receives = new ReceiveWindow(start.lastInOrder, start.receiveLimitBytes);
     this.#wiring = { ...wiring, clock: guardedClock(wiring.clock, this.#failed) };
     this.#lastHeardMs = wiring.clock.monotonic();
@@ -164,6 +167,8 @@ export class UtpConnection implements TcpConnection {
     this.#theirWindowBytes = packet.windowBytes;
     if (arrivals !== null && arrivals.count > 0) {
       if (arrivals.sentMs !== null) this.#congestion.measured(nowMs - arrivals.sentMs);
+      // An end that has measured nothing says 0.
+      if (packet.timestampDifferenceUs !== 0) this.#congestion.delayed(packet.timestampDifferenceUs, nowMs);
       this.#congestion.arrived(arrivals.bytes, wasFull);
       this.#timeouts = 0;
       this.#armLossTimer(true);

@@ -1,7 +1,8 @@
 /**
  * One UDP socket for uTP connections: those that we open, those that others open while we `listen`, and those that a common
  * neighbour arranged. While we don't listen, a SYN is refused, so that the other end tries TCP at once instead of waiting
- * for a reply. All other datagrams of strangers are dropped.
+ * for a reply. All other datagrams of strangers are dropped. Connections of a live swarm's arrangements send like TCP; the
+ * others give way to other traffic.
  */
 import { guarded } from "../bytes/guarded-clock.ts";
 import { toHex } from "../bytes/hex.ts";
@@ -9,7 +10,7 @@ import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, SocketAddress, Timer, UdpSocket } from "../ports.ts";
 import { decodePacket, encodePacket, PACKET, type UtpPacket } from "./packet.ts";
 import { type AnsweredSyn, Strangers } from "./strangers.ts";
-import { UtpConnection } from "./utp-connection.ts";
+import { UtpConnection, type UtpStart } from "./utp-connection.ts";
 
 /** Bytes of a token. */
 export const TOKEN_BYTES = 8;
@@ -262,10 +263,11 @@ export class UtpEndpoint {
   #proved(socket: UdpSocket, packet: UtpPacket, from: SocketAddress): void {
     const start = this.#strangers.prove(connectionKey(from, packet.connectionId), packet);
     if (start === null || this.#incoming === null || this.#connections.size >= MAX_CONNECTIONS) return;
-    const connection = this.#add(socket, from, packet.connectionId, start);
     // An arranged SYN may have come before we were told of the arrangement.
     const attempt = this.#attempts.get(attemptKey(from.host, start.sendId));
-    if (attempt?.punch.isInitiator === false) attempt.connected(connection);
+    const isArranged = attempt?.punch.isInitiator === false;
+    const connection = this.#add(socket, from, packet.connectionId, { ...start, yields: !isArranged });
+    if (isArranged) attempt!.connected(connection);
     else this.#incoming(connection);
     connection.receive(packet);
   }
@@ -276,7 +278,9 @@ export class UtpEndpoint {
     if (packet.type === PACKET.reset) {
       return refused(new MillraceError("connection_failed", "the peer takes no connection over UDP"));
     }
-    if (packet.type === PACKET.state) connected(this.#add(socket, from, id, startOf(id, seq, packet)));
+    if (packet.type === PACKET.state) {
+      connected(this.#add(socket, from, id, { ...startOf(id, seq, packet), yields: true }));
+    }
   }
 
   #tokenFrom(socket: UdpSocket, token: Uint8Array, from: SocketAddress): void {
@@ -309,11 +313,11 @@ export class UtpEndpoint {
     socket: UdpSocket,
     remote: SocketAddress,
     ownId: number,
-    ids: AnsweredSyn,
+    start: AnsweredSyn & Pick<UtpStart, "yields">,
   ): UtpConnection {
     const key = connectionKey(remote, ownId);
     const receiveLimitBytes = this.#windowBytes;
-    const connection = new UtpConnection({ local: socket.address, remote, receiveLimitBytes, ...ids }, {
+    const connection = new UtpConnection({ local: socket.address, remote, receiveLimitBytes, ...start }, {
       clock: this.#options.clock,
       send: (datagram) => void socket.send(datagram, remote),
       closed: () => void this.#connections.delete(key),

@@ -23,14 +23,21 @@ export interface PathOptions {
   readonly jitterMs?: number;
   /** Share of datagrams that are lost. */
   readonly loss?: number;
+  /** A line that all datagrams to one host pass, one after the other, with room for so much time of waiting ones. */
+  readonly line?: { readonly to: string; readonly bytesPerMs: number; readonly queueMs: number };
 }
+
+/** Of IPv4 and UDP. */
+const HEADERS_BYTES = 28;
 
 /** The network. */
 export class NatNetwork {
   /** Datagrams that machines sent, lost ones included. */
   sent = 0;
   readonly #clock: FakeClock;
-  readonly #path: Required<PathOptions>;
+  readonly #path: Required<Omit<PathOptions, "line">> & Pick<PathOptions, "line">;
+  /** When the line has sent everything that waits, monotonic ms. */
+  #lineFreeMs = 0;
   readonly #random = seeded(7);
   readonly #mappings = new Map<string, Mapping>();
   #nextPort = 20_000;
@@ -58,12 +65,25 @@ export class NatNetwork {
     const from = this.#outside(socket, to);
     const { latencyMs, jitterMs, loss } = this.#path;
     if (this.#random() < loss) return;
+    const waitMs = this.#waitMs(to.host, data.length);
+    if (waitMs === null) return;
     const copy = data.slice();
     this.#clock.setTimeout(() => {
       const mapping = this.#mappings.get(keyOf(to));
       if (mapping === undefined || !mapping.letsIn(from)) return;
       mapping.owner.deliver(copy, from);
-    }, latencyMs + jitterMs * this.#random());
+    }, waitMs + latencyMs + jitterMs * this.#random());
+  }
+
+  /** How long a datagram is in the line and its queue; null when the queue is full. */
+  #waitMs(host: string, bytes: number): number | null {
+    const { line } = this.#path;
+    if (line?.to !== host) return 0;
+    const nowMs = this.#clock.monotonic();
+    const startMs = Math.max(nowMs, this.#lineFreeMs);
+    if (startMs - nowMs > line.queueMs) return null;
+    this.#lineFreeMs = startMs + (bytes + HEADERS_BYTES) / line.bytesPerMs;
+    return this.#lineFreeMs - nowMs;
   }
 
   #outside(socket: SimUdpSocket, to: SocketAddress): SocketAddress {
