@@ -68,8 +68,8 @@ const MAX_FORM_PARTS = 1000;
 const MAX_TEXT_FORM_BYTES = 1024 * 1024;
 
 /**
- * Reads a form, whose bytes count as held until `use` is through with it. A body without a type is an empty form. Throws
- * `invalid_argument` where the body is none, and `too_large`.
+ * Reads a form, whose bytes count as held until `use` is through with it. Throws `invalid_argument`
+ * where the body is none, and `too_large`.
  */
 export async function withForm<T>(
   c: HttpContext,
@@ -84,7 +84,7 @@ export async function withForm<T>(
     const tooLarge = () => new MillraceError("too_large", `the form has more than ${most} bytes`);
     const bytes = await readBody(c.req.raw, parts.clock, most, hold, tooLarge);
     if (bytes.length > SMALL_BYTES) await nextTurn();
-    return await use(bytes.length === 0 && contentType === "" ? new FormData() : await formOf(bytes, contentType));
+    return await use(await formOf(bytes, contentType));
   } finally {
     hold.release();
   }

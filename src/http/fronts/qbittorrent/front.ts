@@ -55,7 +55,9 @@ export const QBITTORRENT: Front = {
         addRoute(app, parts, methods, at(path), async (c) => {
           if (!await mayUse(c, ground, signedIn)) return text("Forbidden", 403);
           const of = await opening;
-          if (c.req.raw.method !== "POST") return await handle(c, of, new FormData());
+          // Clients also ask by a POST without a body.
+          const isForm = c.req.raw.method === "POST" && c.req.header("content-type") !== undefined;
+          if (!isForm) return await handle(c, of, new FormData());
           return await withForm(c, parts, MAX_FORM_BYTES, async (form) => await handle(c, of, form));
         });
       }
