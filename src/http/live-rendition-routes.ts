@@ -44,7 +44,8 @@ export async function liveMultivariant(c: HttpContext, session: LiveSession, url
 /** A broadcast with nothing to choose: its segments hold all of it. */
 function wholeOf(facts: LiveFacts, isFragmented: boolean): Pick<Multivariant, "sounds" | "variants"> {
   const { video, sounds } = facts;
-  const inside = video === null ? [] : soundInside(sounds.map(({ track }) => track));
+  // Listed in fragmented MP4 some players take the segments for MPEG TS, as of films.
+  const inside = video === null || isFragmented ? [] : soundInside(sounds.map(({ track }) => track));
   // As of films, no sound of MPEG TS is named: browsers refuse all of a variant with one that they lack.
   const named = isFragmented ? [...video === null ? [] : [video], ...sounds.slice(0, 1)] : [];
   return { sounds: inside, variants: [variantOf(facts, named, inside[0]?.group)] };

@@ -39,7 +39,8 @@ export async function multivariantOf(c: HttpContext, prefix: string, session: An
   const tracks = session.presentation?.outputTracks ?? [];
   const bytesPerSecond = session.presentation?.bytesPerSecond ?? null;
   const urlOf = (name: string) => `${url}?${new URLSearchParams([["rendition", name], ...query])}`;
-  const inside = soundInside(tracks);
+  // Some players take segments whose sound is listed without an address for MPEG TS, and play nothing of fragmented MP4.
+  const inside = session.hls.fragmented === undefined ? soundInside(tracks) : [];
   const text = renderMultivariant(
     renditions === null
       ? {

@@ -110,3 +110,9 @@ test("a film of one sound keeps it with its pictures, and lists what is beside i
   const forDeaf = "public.accessibility.transcribes-spoken-dialog,public.accessibility.describes-music-and-sound";
   assert(texts[1]!.includes(`CHARACTERISTICS="${forDeaf}"`), texts[1]);
 });
+
+test("a film of one sound in fragmented MP4 does not list it without an address", async () => {
+  const { text } = await masterOf(playbackApp([ONE]), "renditions=1&playlist_output_format_vod=fmp4");
+  assertMatch(text, /#EXT-X-STREAM-INF:.*CODECS="avc1\.[^",]+,mp4a\.40\.2"/);
+  assert(!text.includes("AUDIO"), text);
+});
