@@ -56,13 +56,13 @@ function openAt(
       socket.write(chunk);
       if (socket.writableLength > MAX_UNSENT_BYTES) end(new Error("the server does not read"));
     });
-    driver.on("error", ({ message }) => end(new Error(message)));
+    driver.on("error", ({ message }: { message: string }) => end(new Error(message)));
     driver.on("close", () => {
       // Our own close frame is still to be sent.
       socket.end();
       end(new Error("the server closed the WebSocket"));
     });
-    driver.on("message", ({ data }) => {
+    driver.on("message", ({ data }: { data: unknown }) => {
       if (state === "open" && typeof data === "string") onMessage(data);
     });
     driver.on("open", () => {

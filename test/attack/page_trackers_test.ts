@@ -46,7 +46,7 @@ test("offers and answers without end, well made or not, take little memory, and 
       socket.pipe(driver.io).pipe(socket);
       sockets.push(socket);
       socket.on("error", () => {});
-      driver.on("message", ({ data }) => {
+      driver.on("message", ({ data }: { data: unknown }) => {
         const { info_hash, offers } = JSON.parse(String(data));
         const send = (fields: object) => {
           sent++;

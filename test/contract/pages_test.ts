@@ -110,7 +110,7 @@ test("PagePort.openWebSocket() talks to the address that is asked for, and ends 
     socket.pipe(driver.io).pipe(socket);
     sockets.push(socket);
     socket.on("error", () => {});
-    driver.on("message", ({ data }) => {
+    driver.on("message", ({ data }: { data: unknown }) => {
       heard.push(`${request.headers.host} ${data}`);
       driver.text(data === "long" ? "x".repeat(2000) : `heard ${data}`);
     });
