@@ -22,7 +22,7 @@ test("a node names at most twenty of the swarms that announced themselves to it 
       const hashes = Array.from({ length: bytes.length / 20 }, (_, n) => toHex(bytes.subarray(20 * n, 20 * n + 20)));
       return { interval, num, hashes: new Set(hashes) };
     };
-    assertEquals(sampled(), { interval: 60, num: 0, hashes: new Set() });
+    assertEquals(sampled(), { interval: 60, num: 0, hashes: new Set<string>() });
     for (let n = 0; n < 50; n++) {
       const host = publicHost(n);
       const { token } = ask(network, host, "get_peers", { info_hash: infohash(n) });

@@ -12,6 +12,7 @@ function list(first: number, end: number, hasEnded = false, targetDurationS = 4)
     sequence: first + i,
     isDiscontinuity: false,
     range: null,
+    map: null,
     isGap: false,
     key: null,
     unfit: null,

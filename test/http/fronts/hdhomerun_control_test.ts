@@ -55,7 +55,7 @@ function setUp() {
     lineup: () => Promise.resolve([{ number: "5.1", title: "News" }]),
     ask: (one, info) => {
       asked.push([one.url, info]);
-      return Promise.resolve(new Response(clip("ts-188.ts")));
+      return Promise.resolve(new Response(clip("ts-188.ts").slice()));
     },
   });
   /** A program at the control port. */

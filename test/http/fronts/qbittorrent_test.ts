@@ -11,7 +11,7 @@ const infohash = () => season().metainfo.infohashHex;
 
 // deno-lint-ignore no-explicit-any -- what clients find
 type Json = any;
-type From = NonNullable<Parameters<Ask>[1]>["from"];
+type From = NonNullable<NonNullable<Parameters<Ask>[1]>["from"]>;
 
 /** A POST of a form; its status and text. */
 async function post(ask: Ask, path: string, fields: Record<string, string>, more: Parameters<Ask>[1] = {}) {

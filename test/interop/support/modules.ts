@@ -21,8 +21,11 @@ export async function importModule(name: string, file: string): Promise<Record<s
 
 /** The same for a package with dependencies, which Deno would look for among ours: in one module with them. */
 export async function importBundled(name: string, file: string): Promise<Record<string, unknown>> {
-  const entry = { entryPoints: [join(packageFolder(name), file)], bundle: true, write: false } as const;
-  const { outputFiles: [module] } = await build({ ...entry, format: "esm", platform: "node" });
+  const entryPoints = [join(packageFolder(name), file)];
+  const { outputFiles: [module] } = await build({
+    ...{ entryPoints, bundle: true, write: false as const },
+    ...{ format: "esm" as const, platform: "node" as const },
+  });
   await stop();
   return await import(`data:text/javascript;base64,${module!.contents.toBase64()}`);
 }
