@@ -44,6 +44,7 @@ step("test of the npm package", deno, ...script("test-package"));
 const architectures = debian === "none" ? [] : debian.split(",");
 if (architectures.length > 0) step("Debian packages", deno, ...script("build-debian"), ...architectures);
 step("npm pack", ["npm"], "pack", "--silent", "--pack-destination", RELEASE, path.join(DIST, "npm"));
+if (architectures.length > 0) step("bare roots", deno, ...script("test-roots"), ...architectures);
 for (const name of readdirSync(DIST)) {
   if (/^(?:millrace[._-].*|libsql\.node|webrtc\.mjs|THIRD-PARTY\.txt|RUNTIMES\.txt)$/.test(name)) {
     copyFileSync(path.join(DIST, name), path.join(RELEASE, name));

@@ -10,7 +10,7 @@ import { run } from "../test/support/process.ts";
 import { ROOT } from "./support/files.ts";
 import { serveRegistry } from "./support/registry.ts";
 import { exit } from "./support/runtimes.ts";
-import { type Form, playsDemo, serves } from "./support/smoke.ts";
+import { type Form, playsDemo, playsLive, serves } from "./support/smoke.ts";
 
 const FOLDER = path.join(ROOT, "dist", "npm");
 /** Time limit for a tool or an installation, ms. */
@@ -101,6 +101,13 @@ try {
   writeFileSync(path.join(deno.cwd, "deno.json"), '{ "imports": { "millrace": "npm:millrace" } }\n');
   writeFileSync(path.join(deno.cwd, "embeds.ts"), embeds("deno"));
   await check("the library on Deno", () => tool(["deno", "run", "-A", "--check", "embeds.ts"], deno));
+
+  // They mostly wait for the broadcast.
+  await Promise.all([
+    check("live on Node", () => playsLive({ ...node, command: ["node_modules/.bin/millrace"] })),
+    check("live on Bun", () => playsLive({ ...bun, command: ["bun", "node_modules/millrace/millrace.js"] })),
+    check("live on Deno", () => playsLive({ ...deno, command: start })),
+  ]);
 } finally {
   await registry.close();
   rmSync(work, { recursive: true, force: true });
