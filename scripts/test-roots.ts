@@ -57,7 +57,15 @@ function rootOf(architecture: string, suite: string, emulated: readonly string[]
   mkdirSync(ROOTS, { recursive: true });
   // The emulator is there: it would look for it in another way.
   const skip = emulated.length > 0 ? ["--skip=check/qemu"] : [];
-  const args = ["--mode=root", ...skip, "--variant=minbase", "--include=libatomic1", `--architectures=${architecture}`, suite, tar];
+  const args = [
+    "--mode=root",
+    ...skip,
+    "--variant=minbase",
+    "--include=libatomic1",
+    `--architectures=${architecture}`,
+    suite,
+    tar,
+  ];
   const [command, ...rest] = [...emulated, "mmdebstrap", ...args];
   outputOf(ROOT, command!, ...rest);
   return tar;
