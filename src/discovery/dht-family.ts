@@ -95,7 +95,7 @@ export class DhtFamily {
 
   /** Looks up a swarm; resolves with how many nodes replied. Reports peers until `isOver`. */
   async lookup(infohash: Uint8Array, report: PeerReport, isOver: () => boolean): Promise<number> {
-    // The library keeps what a lookup found under the `toString("hex")` of a Buffer.
+    // As the class of bytes that the library uses: it keeps what a lookup found under the hexadecimal digits that this one writes.
     const target = this.#dht.nodeId.constructor.from(infohash);
     const query = { q: "get_peers", a: { id: this.#dht.nodeId, info_hash: target } };
     // Peers announced to us proved their address with a token that was sent there.
