@@ -42,6 +42,14 @@ const LOCAL: RequestInfo = { remote: { host: "127.0.0.1", port: 0 } };
 /**
  * Makes an engine on `ports`. Nothing runs before this is called and nothing after `close()`. Rejects with `conflict`
  * (peer port taken), `io` (directories), `config` (options that contradict each other).
+ *
+ * @example
+ * ```ts
+ * import { createPorts } from "../platform/deno/ports.ts"; // from the npm package: "millrace/deno"
+ *
+ * const engine = await createEngine(createPorts(), { cache: "ram", dht: false });
+ * Deno.serve((request, { remoteAddr: { hostname: host, port } }) => engine.fetch(request, { remote: { host, port } }));
+ * ```
  */
 export async function createEngine(ports: Ports, options: EngineOptions = {}): Promise<Engine> {
   const ground = createGround(ports, options);

@@ -33,6 +33,13 @@ export type ErrorCode =
 /**
  * Typed error; `cause` keeps the original, `detail` carries fields for logs. Clients see the message, so paths of this
  * machine appear only in `detail.path`; `describeError` returns both.
+ *
+ * @example
+ * ```ts
+ * function isWorthAnotherTry(error: unknown): boolean {
+ *   return error instanceof MillraceError && (error.code === "too_busy" || error.code === "start_timeout");
+ * }
+ * ```
  */
 export class MillraceError extends Error {
   override readonly name = "MillraceError";

@@ -1,6 +1,6 @@
 /** The engine's version, section 2.4 of the HTTP API. */
 
-/** Human-readable version. */
+/** Human-readable version, as `major.minor.patch`. */
 export const VERSION: string = "0.1.0";
 
 /** Machine-readable version: major · 1 000 000 + minor · 1000 + patch. */

@@ -9,7 +9,21 @@ import type { CushionChoice } from "../playback/cushion.ts";
 import type { ChannelOrder } from "../playlist/channel.ts";
 import type { SwarmManager } from "../swarm/types.ts";
 
-/** How an engine is set up. Every field is optional; the defaults suit an embedder without a disk. */
+/**
+ * How an engine is set up. Every field is optional; the defaults suit an embedder without a disk.
+ *
+ * @example
+ * ```ts
+ * const options: EngineOptions = {
+ *   stateDir: "/var/lib/millrace",
+ *   cache: "disk",
+ *   cacheDir: "/var/cache/millrace",
+ *   cacheLimitBytes: 20 * 1024 ** 3,
+ *   publicUrl: "https://tv.example",
+ *   trustProxy: ["10.0.0.2"],
+ * };
+ * ```
+ */
 export interface EngineOptions {
   /** Address that peers connect to. Default "0.0.0.0". */
   readonly peerHost?: string;
@@ -144,6 +158,16 @@ export interface Engine {
   /**
    * Handles one HTTP request. Without `info` the caller counts as local: only for embedders that check callers
    * themselves.
+   *
+   * @example
+   * ```ts
+   * async function addressToPlay(engine: Engine, magnet: string): Promise<string> {
+   *   const url = `http://localhost/engine/getstream?format=json&magnet=${encodeURIComponent(magnet)}`;
+   *   const { response, error } = await (await engine.fetch(new Request(url))).json();
+   *   if (error !== null) throw new Error(error);
+   *   return response.playback_url;
+   * }
+   * ```
    */
   fetch(request: Request, info?: RequestInfo): Promise<Response>;
   /**
@@ -159,11 +183,36 @@ export interface Engine {
   readonly swarms: SwarmManager;
   /** All broadcasts, received and sent. */
   readonly broadcasts: { list(): readonly LiveMembership[] };
-  /** Starts a broadcast on this engine's peer port. Rejects as `startBroadcast`, or with `closed` when the engine ends. */
+  /**
+   * Starts a broadcast on this engine's peer port. Rejects as `startBroadcast`, or with `closed` when the engine ends.
+   *
+   * @example
+   * ```ts
+   * import type { LiveInput } from "../mod.ts";
+   *
+   * async function send(engine: Engine, input: LiveInput): Promise<void> {
+   *   const broadcast = await engine.broadcast({ input, name: "talk", directory: null });
+   *   console.log(broadcast.magnet);
+   *   await broadcast.done;
+   *   await broadcast.close();
+   * }
+   * ```
+   */
   broadcast(options: BroadcastOptions): Promise<Broadcast>;
   /**
    * Passes on a broadcast without watching it. Rejects as resolving does, or with `invalid_argument` when it is not a
    * broadcast.
+   *
+   * @example
+   * ```ts
+   * import type { Relay } from "../mod.ts";
+   *
+   * async function passOn(engine: Engine, contentId: string, signal: AbortSignal): Promise<Relay> {
+   *   const relay = await engine.relay({ kind: "content_id", contentId }, { signal });
+   *   console.log(relay.metainfo.name, relay.status().peers);
+   *   return relay;
+   * }
+   * ```
    */
   relay(selector: StreamSelector, options?: { readonly signal?: AbortSignal }): Promise<Relay>;
   /** Ends readers, notifies trackers, saves state; resolves within 3 s. */

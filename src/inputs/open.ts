@@ -41,6 +41,20 @@ export interface OpenedSource {
 /**
  * Opens `source`. Faults that the user can mend reject here (`config`, `not_found`, `unsupported_media`). Networks are
  * tried when the input is read, and for as long as it is.
+ *
+ * @example
+ * ```ts
+ * import type { Ports } from "../mod.ts";
+ *
+ * async function openCamera(ports: Ports, signal: AbortSignal): Promise<OpenedSource> {
+ *   return await openSource(ports, "udp://0.0.0.0:5000", {
+ *     once: true,
+ *     stdin: () => new ReadableStream(),
+ *     resolvePath: (path) => path,
+ *     signal,
+ *   });
+ * }
+ * ```
  */
 export async function openSource(ports: SourcePorts, source: string, options: SourceOptions): Promise<OpenedSource> {
   const spec = parseSource(source);
