@@ -1,5 +1,5 @@
 /**
- * Broadcasts a file over and over: `node examples/broadcast.ts talk.ts`. Whoever has the magnet link, or the content id where
+ * Broadcasts a file over and over: `node examples/broadcast.ts talk.ts`. Everyone who has the magnet link, or the content id where
  * the DHT connects, plays it in any engine.
  */
 import path from "node:path";

@@ -6,7 +6,7 @@
  * A few files that fail are run once more, each alone: many tests wait for other programs and for the network, and a busy
  * machine can let them wait too long. What fails twice fails; what needed its second run is named at the end.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
@@ -95,6 +95,9 @@ const REPORT: Readonly<Record<Runtime, (file: string) => readonly string[]>> = {
   ],
   bun: (file) => ["--reporter=junit", `--reporter-outfile=${file}`],
 };
+
+/** Where the second runs of all suites on this machine are listed, one per line: those that come back are worth a look. */
+const SECOND_RUNS = path.join(ROOT, "node_modules/.cache/second-runs.txt");
 
 const secondRuns: string[] = [];
 
@@ -216,5 +219,9 @@ const outcomes = await Promise.all([
 ]);
 for (const [runtime, failed] of outcomes.flat()) ok = await again(runtime, failed) && ok;
 if (built !== null) rmSync(built, { recursive: true, force: true });
-if (secondRuns.length > 0) console.log(`\npassed only when run again, alone:\n  ${secondRuns.join("\n  ")}`);
+if (secondRuns.length > 0) {
+  console.log(`\npassed only when run again, alone:\n  ${secondRuns.join("\n  ")}`);
+  mkdirSync(path.dirname(SECOND_RUNS), { recursive: true });
+  appendFileSync(SECOND_RUNS, secondRuns.map((run) => `${new Date().toISOString().slice(0, 10)} ${run}\n`).join(""));
+}
 exit(ok);
