@@ -59,7 +59,7 @@ for (const isLarge of [true, false]) {
     const other = stage.neighbour({ upBytesPerS: 400_000 });
     for (const child of [head, leaf, other]) stage.says(child, { type: "subscribe", mask: 0x02, from: 20 });
     stage.pass(300);
-    assertEquals([head, leaf, other].map(({ peer }) => peer.childMask), [0x02, 0x02, 0x02]);
+    assertEquals([head, leaf, other].map(({ childMask }) => childMask), [0x02, 0x02, 0x02]);
     const told = head.link.of("place").findLast(({ pathMask }) => pathMask === 0xff)!.paths!;
     const through = (neighbour: Neighbour, upBytesPerS: number, ...bits: number[]) => {
       const paths = told.slice();
@@ -74,7 +74,7 @@ for (const isLarge of [true, false]) {
     if (isLarge) { for (let i = 0; i < POLICY.largeNeighbourhood; i++) stage.neighbour(); }
     const newcomer = stage.neighbour({ upBytesPerS: 30_000 });
     stage.says(newcomer, { type: "subscribe", mask: 0x01, from: 20 });
-    const masks = [head, leaf, other, newcomer].map(({ peer }) => peer.childMask);
+    const masks = [head, leaf, other, newcomer].map(({ childMask }) => childMask);
     assertEquals(masks, isLarge ? [0x02, 0, 0x02, 0x01] : [0, 0x02, 0x02, 0x01]);
   });
 }

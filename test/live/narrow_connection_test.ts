@@ -46,7 +46,7 @@ function stream(
       stage.clock.advance(100);
       stage.node.tick();
     }
-    if (piece % 2 === 1) masks.push(slow.peer.childMask);
+    if (piece % 2 === 1) masks.push(slow.childMask);
   }
   return masks;
 }
@@ -81,10 +81,10 @@ test("Children.accept() gives a child no further place while its connection does
   const had = stream(run, { seq: 1, seconds: 12, carried: 1 }).at(-1)!;
   const taken = ALL & ~had;
   stage.says(slow, { type: "subscribe", mask: taken, from: 20 });
-  assertEquals(slow.peer.childMask, had);
+  assertEquals(slow.childMask, had);
   stage.says(quick, { type: "unsubscribe", mask: taken, reason: UnsubscribeReason.moved });
   stage.says(slow, { type: "subscribe", mask: taken, from: 20 });
-  assertEquals(slow.peer.childMask, ALL);
+  assertEquals(slow.childMask, ALL);
 });
 
 test("Children.accept() gives such a child places again once it has been quick for a while", () => {
@@ -94,5 +94,5 @@ test("Children.accept() gives such a child places again once it has been quick f
   assert(taken !== 0);
   stream(run, { seq: 25, seconds: 2 + POLICY.avoidMs / 1000, carried: 5 });
   stage.says(slow, { type: "subscribe", mask: taken, from: 60 });
-  assertEquals(slow.peer.childMask, ALL);
+  assertEquals(slow.childMask, ALL);
 });

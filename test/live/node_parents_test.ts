@@ -66,9 +66,9 @@ test("LiveNode serves a displaced child until it has another parent, a second at
   stage.pass(3000);
   const strong = stage.neighbour({ upBytesPerS: 500_000 });
   stage.says(strong, { type: "subscribe", mask: 0x01, from: 5 });
-  assertEquals([weak.peer.childMask, weak.peer.pushMask], [0xfe, 0xff]);
+  assertEquals([weak.childMask, weak.pushMask], [0xfe, 0xff]);
   stage.pass(1100);
-  assertEquals(weak.peer.pushMask, 0xfe);
+  assertEquals(weak.pushMask, 0xfe);
 });
 
 test("LiveNode tells its uplink once a probe shows it, and asks again who refuses what it asked before", () => {
@@ -207,9 +207,9 @@ test("LiveNode takes the places of a child that nothing reaches for a second", (
   stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
   publish(stage, 5);
   stage.pass(900);
-  assertEquals(child.peer.childMask, 0xff);
+  assertEquals(child.childMask, 0xff);
   stage.pass(200);
-  assertEquals([child.peer.childMask, stage.node.childCount], [0, 0]);
+  assertEquals([child.childMask, stage.node.childCount], [0, 0]);
 });
 
 /** Three neighbours. The first pushes what the others lack, except the substreams of `lacking`. */

@@ -82,16 +82,16 @@ test("LiveNode refuses to push what does not reach it: circles would starve", ()
   stage.place(child!, { depths: UNFED, bars: CLOSED });
   stage.says(child!, { type: "subscribe", mask: 1, from: 21 });
   assertEquals(child!.link.of("unsubscribe").at(-1)?.mask, 1);
-  assertEquals(child!.peer.childMask, 0);
+  assertEquals(child!.childMask, 0);
 });
 
 test("LiveNode as source feeds each tree before any gets a second branch, up to its uplink", () => {
   const stage = source(5);
   const children = Array.from({ length: 4 }, () => stage.neighbour({ upBytesPerS: 150_000 }));
   for (const child of children) stage.says(child, { type: "subscribe", mask: 0x0f, from: 5 });
-  assertEquals(children.map(({ peer }) => peer.childMask), [0x0f, 0, 0, 0]);
+  assertEquals(children.map(({ childMask }) => childMask), [0x0f, 0, 0, 0]);
   stage.says(children[1]!, { type: "subscribe", mask: 0xff, from: 5 });
-  assertEquals(children[1]!.peer.childMask & 0xf0, 0xf0);
+  assertEquals(children[1]!.childMask & 0xf0, 0xf0);
   for (const child of children) stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
   // 0.8 × 250,000 bytes a second carry 12 eighths of 125,000.
   assertEquals(stage.node.childCount, 12);
@@ -113,7 +113,7 @@ test("LiveNode prefers a child that can pass more on, and tells the other", () =
   stage.pass(11_000);
   const strong = stage.neighbour({ upBytesPerS: 500_000 });
   stage.says(strong, { type: "subscribe", mask: 0x01, from: 5 });
-  assertEquals([strong.peer.childMask, weak.peer.childMask], [1, 0xfe]);
+  assertEquals([strong.childMask, weak.childMask], [1, 0xfe]);
   assertEquals(weak.link.of("unsubscribe").at(-1), { type: "unsubscribe", mask: 1, reason: UnsubscribeReason.full });
 });
 
@@ -202,7 +202,7 @@ test("LiveNode serves little before its first block has arrived, then the whole 
   }
   parent!.peer.parentMask = 0xff;
   stage.says(child!, { type: "subscribe", mask: 0xff, from: 22 });
-  assertEquals(child!.peer.childMask, 0x07);
+  assertEquals(child!.childMask, 0x07);
   // Piece 22 begins with substream 0.
   for (const seq of [21, 22]) {
     stage.header(parent!, seq);
@@ -214,7 +214,7 @@ test("LiveNode serves little before its first block has arrived, then the whole 
   stage.says(child!, { type: "subscribe", mask: 0xff, from: 22 });
   stage.says(other!, { type: "subscribe", mask: 0xff, from: 22 });
   // 48 KiB are three eighths of a second of the stream.
-  assertEquals([child!.peer.childMask, stage.node.childCount], [0xff, 11]);
+  assertEquals([child!.childMask, stage.node.childCount], [0xff, 11]);
 });
 
 test("LiveNode takes what a broken link swallows for no measure of its uplink", () => {
@@ -245,7 +245,7 @@ test("LiveNode gives a new child the past after what all children wait for, and 
   stage.delivers(child, 6);
   const strong = stage.neighbour({ upBytesPerS: 500_000 });
   stage.says(strong, { type: "subscribe", mask: 0x01, from: 11 });
-  assertEquals([strong.peer.childMask, child.peer.childMask], [0, 0xff]);
+  assertEquals([strong.childMask, child.childMask], [0, 0xff]);
 });
 
 test("LiveNode gives a newcomer what it needs to begin after a few pushes, if the swarm is small", () => {
@@ -285,7 +285,7 @@ test("LiveNode gives a place of another while a piece that has just come waits: 
   publish(stage, 5);
   const strong = stage.neighbour({ upBytesPerS: 500_000 });
   stage.says(strong, { type: "subscribe", mask: 0x01, from: 6 });
-  assertEquals([strong.peer.childMask, stage.node.uploader.pushDelayMs > POLICY.busyMs], [0x01, true]);
+  assertEquals([strong.childMask, stage.node.uploader.pushDelayMs > POLICY.busyMs], [0x01, true]);
 });
 
 test("LiveNode as the source gives a tree's first children what came before them first: all below wait for it", () => {
@@ -301,10 +301,10 @@ test("LiveNode as the source feeds no tree by a child that cannot pass anything 
   const stage = source(5, 160_000);
   const leaf = stage.neighbour({ upBytesPerS: 25_000 });
   stage.says(leaf, { type: "subscribe", mask: 0x01, from: 5 });
-  assertEquals(leaf.peer.childMask, 1);
+  assertEquals(leaf.childMask, 1);
   stage.neighbour({ upBytesPerS: 500_000 });
   stage.says(leaf, { type: "subscribe", mask: 0x03, from: 5 });
-  assertEquals(leaf.peer.childMask, 1);
+  assertEquals(leaf.childMask, 1);
 });
 
 test("LiveNode pushes nothing that the child has from another", () => {

@@ -22,9 +22,9 @@ function onProbation() {
 test("LiveNode feeds a neighbour that has pieces once it has sent the beginning of one truly", () => {
   const { stage, child } = onProbation();
   const [{ seq, offset }] = child.link.requests as [{ seq: number; offset: number }];
-  assertEquals(child.peer.childMask, 0);
+  assertEquals(child.childMask, 0);
   stage.node.block(child.peer, seq, offset, GENUINE.subarray(0, 1024));
-  assertEquals([child.peer.childMask, child.link.closedWith], [3, undefined]);
+  assertEquals([child.childMask, child.link.closedWith], [3, undefined]);
 });
 
 test("LiveNode bans a neighbour that proves itself with false bytes, and refuses one that sends none", () => {
@@ -39,7 +39,7 @@ test("LiveNode bans a neighbour that proves itself with false bytes, and refuses
     mask: 3,
     reason: UnsubscribeReason.full,
   });
-  assertEquals([silent.child.peer.childMask, silent.stage.node.probation.heldMask(silent.child.peer)], [0, 0]);
+  assertEquals([silent.child.childMask, silent.stage.node.probation.heldMask(silent.child.peer)], [0, 0]);
 });
 
 test("LiveNode asks a neighbour that says it is the source for a proof like any other", () => {
@@ -47,10 +47,10 @@ test("LiveNode asks a neighbour that says it is the source for a proof like any 
   const claims = stage.neighbour({ role: "source" });
   stage.window(claims, 10, 21);
   stage.says(claims, { type: "subscribe", mask: 0x0c, from: 21 });
-  assertEquals([claims.peer.childMask, claims.link.requests.length], [0, 1]);
+  assertEquals([claims.childMask, claims.link.requests.length], [0, 1]);
   const { seq, offset } = claims.link.requests[0]!;
   stage.node.block(claims.peer, seq, offset, GENUINE.subarray(0, POLICY.proofBytes));
-  assertEquals(claims.peer.childMask, 0x0c);
+  assertEquals(claims.childMask, 0x0c);
 });
 
 test("LiveNode accepts a proof that comes late, and bans only for false bytes", () => {
@@ -79,7 +79,7 @@ test("LiveNode takes less of a block than it asks for as no proof", () => {
   const { stage, child } = onProbation();
   const [{ seq, offset }] = child.link.requests as [{ seq: number; offset: number }];
   stage.node.block(child.peer, seq, offset, GENUINE.subarray(0, 1));
-  assertEquals([child.peer.isProven, child.peer.childMask, child.link.closedWith], [false, 0, undefined]);
+  assertEquals([child.peer.isProven, child.childMask, child.link.closedWith], [false, 0, undefined]);
 });
 
 test("LiveNode answers the request for the beginning of a block at once, with so much", () => {
@@ -102,7 +102,7 @@ function fedInAdvance() {
   const child = stage.neighbour();
   stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
   publish(stage, 5);
-  assertEquals(child.peer.childMask, 0xff);
+  assertEquals(child.childMask, 0xff);
   stage.pass(900);
   assertEquals(child.link.requests, []);
   stage.echoes(child);
@@ -128,9 +128,9 @@ test("LiveNode takes its places from a child that gives nothing back for three s
     stage.echoes(child);
     stage.pass(100);
   }
-  assertEquals(child.peer.childMask, 0xff);
+  assertEquals(child.childMask, 0xff);
   stage.pass(100);
-  assertEquals([child.peer.childMask, child.link.closedWith], [0, undefined]);
+  assertEquals([child.childMask, child.link.closedWith], [0, undefined]);
   assertEquals(child.link.of("unsubscribe").at(-1), {
     type: "unsubscribe",
     mask: 0xff,
@@ -138,7 +138,7 @@ test("LiveNode takes its places from a child that gives nothing back for three s
   });
   // It comes back for nothing while it gives nothing.
   stage.says(child, { type: "subscribe", mask: 0x01, from: 5 });
-  assertEquals([child.peer.childMask, stage.node.probation.heldMask(child.peer)], [0, 1]);
+  assertEquals([child.childMask, stage.node.probation.heldMask(child.peer)], [0, 1]);
 });
 
 test("LiveNode as source asks a neighbour for a block that it has, and bans who answers falsely", () => {

@@ -227,11 +227,16 @@ function lobbySession(i: number, parts: Partial<LiveSession> = {}): LiveSession 
   } as LiveSession;
 }
 
+/** A node that exchanges nothing with anybody. */
+function idleNode(conduct = new Conduct()) {
+  return { conduct, isUsed: () => false };
+}
+
 test("lobbyLeavers() clears places at members that others can connect to before those behind NAT", () => {
   const admission = new PeerAdmission(10);
   const sessions = Array.from({ length: 6 }, (_, i) => lobbySession(i, { reach: i % 2 === 0 ? "open" : "closed" }));
   sessions.forEach((session, i) => admission.take(`198.51.${i}.1`, session.incoming));
-  assertEquals(lobbyLeavers(sessions, admission, new Conduct(), 10_000).map(({ startedMs }) => startedMs), [
+  assertEquals(lobbyLeavers(sessions, admission, idleNode(), 10_000).map(({ startedMs }) => startedMs), [
     4,
     2,
     0,
@@ -248,7 +253,12 @@ test("lobbyLeavers() parts first with members that let us down", () => {
     return lobbySession(i, { peer });
   });
   sessions.forEach((session, i) => admission.take(`198.51.${i}.1`, session.incoming));
-  assertEquals(lobbyLeavers(sessions, admission, conduct, 10_000).map(({ startedMs }) => startedMs), [3, 5, 4, 2]);
+  assertEquals(lobbyLeavers(sessions, admission, idleNode(conduct), 10_000).map(({ startedMs }) => startedMs), [
+    3,
+    5,
+    4,
+    2,
+  ]);
 });
 
 test("lobbyLeavers() clears places within a network that has all it may have, so that its next viewers get in", () => {
@@ -256,9 +266,9 @@ test("lobbyLeavers() clears places within a network that has all it may have, so
   const sessions = Array.from({ length: 40 }, (_, i) => lobbySession(i));
   for (const session of sessions) assertEquals(admission.take(session.host, true), true);
   assertEquals(admission.allows("203.0.113.99", true), false);
-  const leavers = lobbyLeavers(sessions, admission, new Conduct(), 10_000);
+  const leavers = lobbyLeavers(sessions, admission, idleNode(), 10_000);
   assertEquals(leavers.length, LOBBY_PEERS);
   for (const session of leavers) admission.release(session.host, true);
   assertEquals(admission.allows("203.0.113.99", true), true);
-  assertEquals(lobbyLeavers(sessions.slice(4), admission, new Conduct(), 10_000), []);
+  assertEquals(lobbyLeavers(sessions.slice(4), admission, idleNode(), 10_000), []);
 });

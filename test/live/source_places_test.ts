@@ -17,21 +17,21 @@ function failedLongAgo(stage: Stage, { peer }: Neighbour): void {
 test("SourcePlaces gives a newcomer two trials, whatever uplink it reports, while others are fed through the children", () => {
   const { stage, child, liar } = crowded();
   stage.says(liar, { type: "subscribe", mask: 0xff, from: 6 });
-  assertEquals(child.peer.childMask, 0xff);
-  assertEquals(liar.peer.childMask, 0x03);
+  assertEquals(child.childMask, 0xff);
+  assertEquals(liar.childMask, 0x03);
 });
 
 test("SourcePlaces ends the trial of a child that nobody is fed through, and gives it no other soon", () => {
   const { stage, child, liar } = crowded();
   stage.says(liar, { type: "subscribe", mask: 0x01, from: 6 });
   pass(stage, POLICY.trialMs - 200);
-  assertEquals(liar.peer.childMask, 0x01);
+  assertEquals(liar.childMask, 0x01);
   pass(stage, 400);
   stage.says(liar, { type: "subscribe", mask: 0x04, from: 6 });
-  assertEquals([child.peer.childMask, liar.peer.childMask], [0xff, 0]);
+  assertEquals([child.childMask, liar.childMask], [0xff, 0]);
   pass(stage, POLICY.avoidMs);
   stage.says(liar, { type: "subscribe", mask: 0x04, from: 6 });
-  assertEquals(liar.peer.childMask, 0x04);
+  assertEquals(liar.childMask, 0x04);
 });
 
 test("SourcePlaces gives a place to a tried child once others are fed through it", () => {
@@ -41,7 +41,7 @@ test("SourcePlaces gives a place to a tried child once others are fed through it
   vouch(stage, other, strong);
   vouch(stage, below, child);
   pass(stage, 200);
-  assertEquals([strong.peer.childMask, child.peer.childMask], [0x03, 0xfc]);
+  assertEquals([strong.childMask, child.childMask], [0x03, 0xfc]);
 });
 
 test("SourcePlaces has the child that came last make room for a newcomer, though the other has less uplink", () => {
@@ -60,7 +60,7 @@ test("SourcePlaces has the child that came last make room for a newcomer, though
   pass(stage, 200);
   const stronger = proven(stage, 4 * BYTES_PER_S);
   stage.says(stronger, { type: "subscribe", mask: 0x01, from: 6 });
-  assertEquals([first, strong, stronger].map((one) => one!.peer.childMask), [0xff, 0xfe, 0x01]);
+  assertEquals([first, strong, stronger].map((one) => one!.childMask), [0xff, 0xfe, 0x01]);
 });
 
 test("SourcePlaces tries a newcomer beside the only regular child while others are fed through one on trial, too", () => {
@@ -72,7 +72,7 @@ test("SourcePlaces tries a newcomer beside the only regular child while others a
   assertEquals(stage.node.children.atSource!.vouchers.isVouched(liar.peer, 0, stage.clock.monotonic()), true);
   const strong = proven(stage, 4 * BYTES_PER_S);
   stage.says(strong, { type: "subscribe", mask: 0x01, from: 6 });
-  assertEquals([child, liar, strong].map(({ peer }) => peer.childMask), [0xff, 0x01, 0x01]);
+  assertEquals([child, liar, strong].map(({ childMask }) => childMask), [0xff, 0x01, 0x01]);
 });
 
 test("SourcePlaces does not believe a few who vouch for one child while many are fed through another", () => {
@@ -91,9 +91,9 @@ test("SourcePlaces does not believe a few who vouch for one child while many are
   assertEquals(isVouched(), true, "one in sixteen is enough");
   stage.node.disconnected(accomplice.peer);
   pass(stage, POLICY.longTrialMs - 400);
-  assertEquals(liar.peer.childMask, 0x01);
+  assertEquals(liar.childMask, 0x01);
   pass(stage, 400);
-  assertEquals([liar.peer.childMask, child.peer.childMask], [0, 0xff]);
+  assertEquals([liar.childMask, child.childMask], [0, 0xff]);
 });
 
 for (
@@ -113,7 +113,7 @@ for (
     pass(stage, POLICY.trialMs);
     const claims = proven(stage, 40 * BYTES_PER_S);
     stage.says(claims, { type: "subscribe", mask: 0xff, from: 6 });
-    assertEquals([claims.peer.childMask, first.peer.childMask], [mask, left]);
+    assertEquals([claims.childMask, first.childMask], [mask, left]);
   });
 }
 
@@ -130,9 +130,9 @@ for (
     stage.says(strong, { type: "subscribe", mask: 0x01, from: 6 });
     vouch(stage, proven(stage, BYTES_PER_S), strong);
     pass(stage, POLICY.provenMs - 200);
-    assertEquals([strong.peer.childMask, child.peer.childMask], [0x01, 0xff]);
+    assertEquals([strong.childMask, child.childMask], [0x01, 0xff]);
     pass(stage, 400);
-    assertEquals([strong.peer.childMask, child.peer.childMask], [0x01, 0xfe]);
+    assertEquals([strong.childMask, child.childMask], [0x01, 0xfe]);
   });
 }
 
@@ -145,7 +145,7 @@ test("SourcePlaces gives no place to a tried child that failed before and passes
   pass(stage, POLICY.provenMs - 1000);
   stage.says(other, placeOf(new Uint32Array(32)));
   pass(stage, POLICY.vouchedMs + 200);
-  assertEquals([child.peer.childMask, liar.peer.childMask], [0xff, 0]);
+  assertEquals([child.childMask, liar.childMask], [0xff, 0]);
   assert(stage.node.conduct.isBarred(liar.peer, stage.clock.monotonic()));
 });
 
@@ -194,9 +194,9 @@ for (const elsewhere of ["198.51.100.9", "203.0.113.9"]) {
       for (const { peer } of [first, second, other]) assertEquals(peer.subnet === null, false);
       stage.says(first, { type: "subscribe", mask: 0xff, from: 6 });
       stage.says(second, { type: "subscribe", mask: 0x0f, from: 6 });
-      assertEquals(second.peer.childMask, isElsewhere ? 0 : 0x0f);
+      assertEquals(second.childMask, isElsewhere ? 0 : 0x0f);
       stage.says(other, { type: "subscribe", mask: 0xff, from: 6 });
-      assertEquals(other.peer.childMask, isElsewhere ? 0xff : 0xf0);
+      assertEquals(other.childMask, isElsewhere ? 0xff : 0xf0);
     },
   );
 }
@@ -210,14 +210,14 @@ test("SourcePlaces lets no child of another network yield its place to the netwo
   stage.node.disconnected(first!.peer);
   const again = proven(stage, BYTES_PER_S, "203.0.113.1");
   stage.says(again, { type: "subscribe", mask: 0xff, from: 6 });
-  assertEquals([again.peer.childMask, other!.peer.childMask], [0xff, 0xff]);
+  assertEquals([again.childMask, other!.childMask], [0xff, 0xff]);
   // Nobody is fed through `other`, and it had its time: any child could take its place.
   const elsewhere = proven(stage, BYTES_PER_S, "192.0.2.1");
   const strong = proven(stage, 4 * BYTES_PER_S, "203.0.113.3");
   stage.says(strong, { type: "subscribe", mask: 0x03, from: 6 });
-  assertEquals([other!.peer.childMask, strong.peer.childMask], [0xff, 0]);
+  assertEquals([other!.childMask, strong.childMask], [0xff, 0]);
   stage.says(elsewhere, { type: "subscribe", mask: 0x03, from: 6 });
-  assertEquals([other!.peer.childMask, elsewhere.peer.childMask], [0xfc, 0x03]);
+  assertEquals([other!.childMask, elsewhere.childMask], [0xfc, 0x03]);
 });
 
 test("SourcePlaces believes no path that is filled with ones", () => {
@@ -225,7 +225,7 @@ test("SourcePlaces believes no path that is filled with ones", () => {
   stage.says(liar, { type: "subscribe", mask: 0x03, from: 6 });
   stage.says(below, placeOf(new Uint32Array(32).fill(0xffffffff)));
   pass(stage, POLICY.trialMs + 200);
-  assertEquals(liar.peer.childMask, 0);
+  assertEquals(liar.childMask, 0);
 });
 
 /** Six neighbours that have been there for a while are fed through `child` on all substreams. */
@@ -264,7 +264,7 @@ test("Children of a source gets a second one from the reserve of the uplink wher
   pass(stage, 100);
   const [weak, able, third] = [0.2, 1, 1].map((share) => proven(stage, share * BYTES_PER_S));
   for (const peer of [weak!, able!, third!]) stage.says(peer, { type: "subscribe", mask: 0x03, from: 6 });
-  assertEquals([weak, able, third, child].map((one) => one!.peer.childMask), [0, 0x01, 0, 0xff]);
+  assertEquals([weak, able, third, child].map((one) => one!.childMask), [0, 0x01, 0, 0xff]);
 });
 
 test("Children of a source keeps a place for a second where many lack a substream, for members that others were long fed through", () => {
@@ -277,7 +277,7 @@ test("Children of a source keeps a place for a second where many lack a substrea
   const able = proven(stage, BYTES_PER_S);
   const asks = (peer: Neighbour) => {
     stage.says(peer, { type: "subscribe", mask: 0x01, from: 6 });
-    return peer.peer.childMask & 0x01;
+    return peer.childMask & 0x01;
   };
   assertEquals([asks(able), asks(child)], [0, 0x01]);
   // The others are there already: nobody is waited for.
@@ -301,7 +301,7 @@ test("Children of a source gives up places of the newest children for lack of up
   for (const [child, mask] of [[last!, 0x80], [second!, 0x01], [tried!, 0x06]] as const) {
     stage.says(child, { type: "subscribe", mask, from: 6 });
   }
-  const masks = () => children.map(({ peer }) => peer.childMask);
+  const masks = () => children.map(({ childMask }) => childMask);
   assertEquals(masks(), [0x7f, 0x01, 0x06, 0x80]);
   const { line } = stage.node.uploader.flight;
   const bytes = BLOCK_BYTES / 4;

@@ -54,6 +54,9 @@ export class ScriptedLink implements LiveLink {
 export interface Neighbour {
   readonly link: ScriptedLink;
   readonly peer: LivePeer;
+  /** Substreams on which it is a child of the node, and that it is pushed. */
+  readonly childMask: number;
+  readonly pushMask: number;
 }
 
 /** One node and its clock. */
@@ -84,11 +87,22 @@ export class Stage {
   /** A neighbour connects. */
   neighbour(info: Partial<LivePeerInfo> = {}): Neighbour {
     const link = new ScriptedLink();
-    return { link, peer: this.node.connected(link, { role: "viewer", upBytesPerS: null, ...info }) };
+    const peer = this.node.connected(link, { role: "viewer", upBytesPerS: null, ...info });
+    const { seats } = this.node;
+    return {
+      link,
+      peer,
+      get childMask() {
+        return seats.mask(peer);
+      },
+      get pushMask() {
+        return seats.pushMask(peer);
+      },
+    };
   }
 
   /** `from` sends a message. */
-  says(from: Neighbour, message: LiveMessage): void {
+  says(from: Pick<Neighbour, "peer">, message: LiveMessage): void {
     this.node.message(from.peer, encodeLiveMessage(message));
   }
 
@@ -151,7 +165,7 @@ export class Stage {
   }
 
   /** What `to` was sent has arrived: it echoes the PINGs that came with it. */
-  echoes(to: Neighbour): void {
+  echoes(to: Pick<Neighbour, "peer" | "link">): void {
     const { messages } = to.link;
     for (const message of messages.splice(0)) {
       if (message.type === "ping") this.says(to, message);

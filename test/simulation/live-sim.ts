@@ -266,7 +266,8 @@ export class LiveSimulation {
   #vanish(viewer: Viewer): void {
     viewer.host.alive = false;
     for (const other of [...viewer.host.links.keys()]) {
-      const pushes = (other.links.get(viewer.host)?.local?.pushMask ?? 0) !== 0;
+      const peer = other.links.get(viewer.host)?.local;
+      const pushes = peer != null && other.node.seats.pushesAny(peer);
       this.#queue.after(pushes ? STALLED_MS : SILENT_MS, () => disconnect(viewer.host, other));
     }
     this.#forget(viewer);

@@ -24,8 +24,10 @@ import { POLICY } from "./policy.ts";
 import type { SignedPiece } from "../broadcast/publisher.ts";
 import { Probation } from "./talk/probation.ts";
 import { Puller } from "./fetch/puller.ts";
+import { Seats } from "./trees/seats.ts";
 import { Serving } from "./talk/serving.ts";
 import { Sightings } from "./fetch/sightings.ts";
+import type { SeatBook } from "./neighbour/seat-book.ts";
 import { Silence, silentMs } from "./neighbour/silence.ts";
 import { Uploader } from "./line/uploader.ts";
 import { Waker } from "./line/waker.ts";
@@ -52,11 +54,12 @@ export class LiveNode {
 
   constructor(options: LiveNodeOptions) {
     this.#options = options;
-    const view = this.#view = new NodeView(options, (peer, error) => this.#ban(peer, error));
+    const seats = new Seats(options.stream.substreams);
+    const view = this.#view = new NodeView(options, seats, (peer, error) => this.#ban(peer, error));
     this.#waker = new Waker(options.clock, () => this.pump());
     const uploader = this.uploader = new Uploader(view, options, (afterMs) => this.#waker.wake(afterMs));
     const parents = this.parents = new Parents(view, uploader);
-    const children = this.children = new Children(view, uploader, parents);
+    const children = this.children = new Children(view, seats, uploader, parents);
     const announcer = this.#announcer = new Announcer(view, uploader, parents, children);
     const puller = this.#puller = new Puller(view, parents);
     const serving = this.#serving = new Serving(view, children, uploader, announcer);
@@ -80,6 +83,16 @@ export class LiveNode {
   /** Neighbours. */
   get peers(): ReadonlySet<LivePeer> {
     return this.#view.peers;
+  }
+
+  /** Our children, to be asked about. */
+  get seats(): SeatBook {
+    return this.#view.seats;
+  }
+
+  /** True when `peer` pushes us something, or we it. */
+  isUsed(peer: LivePeer): boolean {
+    return peer.parentMask !== 0 || this.seats.pushesAny(peer);
   }
 
   /** What neighbours have done before. */
@@ -128,7 +141,7 @@ export class LiveNode {
    * their own age cannot have shallow trees. So ask for this when full, and every `POLICY.exploreMs`.
    */
   expendable(): LivePeer | null {
-    return expendableOf(this.peers, this.#view.conduct, this.#now());
+    return expendableOf(this.#view, this.#now());
   }
 
   /** A new reader of the stream. */

@@ -235,7 +235,7 @@ export class LivePeers extends Neighbourhood<LiveSession> implements LiveNeighbo
     this.exchangePeers(nowMs);
     this.#exchange.round();
     this.#explore(nowMs);
-    for (const session of lobbyLeavers(this.sessions, this.#admission, this.node.conduct, nowMs)) {
+    for (const session of lobbyLeavers(this.sessions, this.#admission, this.node, nowMs)) {
       session.part("makes room");
     }
     this.#broadcast.everyRound(nowMs);

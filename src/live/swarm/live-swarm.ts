@@ -192,7 +192,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
     const shown: MemberFigures[] = [];
     for (const { peer, link, host } of this.peers.members()) {
       if (shown.length >= MAX_SHOWN_MEMBERS) break;
-      shown.push(memberFigures(peer!, { host, port: link?.remote.port ?? 0 }));
+      shown.push(memberFigures(peer!, this.node, { host, port: link?.remote.port ?? 0 }));
     }
     return shown;
   }

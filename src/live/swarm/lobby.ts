@@ -2,7 +2,7 @@
  * Places that are kept free for newcomers, so that a viewer that knows one address of the swarm gets in, however full
  * that member is.
  */
-import type { Conduct } from "../node/neighbour/conduct.ts";
+import type { LiveNode } from "../node/live-node.ts";
 import type { PeerAdmission } from "./admission.ts";
 import type { LiveSession } from "./live-session.ts";
 
@@ -19,14 +19,14 @@ const LOBBY_MS = 1500;
 export function lobbyLeavers(
   sessions: Iterable<LiveSession>,
   admission: Pick<PeerAdmission, "incomingRoom" | "crowdedSubnet" | "isOf">,
-  conduct: Conduct,
+  node: Pick<LiveNode, "conduct" | "isUsed">,
   nowMs: number,
 ): readonly LiveSession[] {
   const settled = [...sessions].filter((session) => {
     return session.incoming && session.isReady && nowMs - session.startedMs >= LOBBY_MS;
   });
-  const isUsed = ({ peer }: LiveSession) => peer !== null && (peer.pushMask | peer.parentMask) !== 0;
-  const doubts = ({ peer }: LiveSession) => peer === null ? 0 : conduct.doubts(peer, nowMs);
+  const isUsed = ({ peer }: LiveSession) => peer !== null && node.isUsed(peer);
+  const doubts = ({ peer }: LiveSession) => peer === null ? 0 : node.conduct.doubts(peer, nowMs);
   settled.sort((a, b) => {
     return Number(isUsed(a)) - Number(isUsed(b)) || doubts(b) - doubts(a) ||
       Number(b.reach === "open") - Number(a.reach === "open") ||

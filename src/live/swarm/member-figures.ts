@@ -1,4 +1,5 @@
 /** The members of a broadcast that we are connected to, as shown to people. */
+import type { LiveNode } from "../node/live-node.ts";
 import type { LivePeer } from "../node/neighbour/live-peer.ts";
 
 /** Most members in one list, so that the result stays small. */
@@ -20,13 +21,17 @@ export interface MemberFigures {
   readonly uplinkBytesPerSecond: number | null;
 }
 
-/** Figures of `peer`, which is at `address`. */
-export function memberFigures(peer: LivePeer, { host, port }: { host: string; port: number }): MemberFigures {
+/** Figures of `peer`, a neighbour of `node` at `host` and `port`. */
+export function memberFigures(
+  peer: LivePeer,
+  node: Pick<LiveNode, "seats">,
+  { host, port }: { host: string; port: number },
+): MemberFigures {
   return {
     address: `${host.includes(":") ? `[${host}]` : host}:${port}`,
     isSource: peer.isSource,
     feedsUs: substreams(peer.parentMask),
-    fedByUs: substreams(peer.pushMask),
+    fedByUs: substreams(node.seats.pushMask(peer)),
     lagPieces: Math.round(peer.lagPieces),
     rttMs: peer.rttMs === null ? null : Math.round(peer.rttMs),
     uplinkBytesPerSecond: peer.upBytesPerS,

@@ -7,8 +7,8 @@ export interface Push {
   readonly peer: LivePeer;
   readonly entry: PieceEntry;
   readonly block: number;
-  /** Bit of its substream: a peer that unsubscribes gets no more of it. */
-  readonly bit: number;
+  /** A peer that unsubscribes from it gets no more. */
+  readonly substream: number;
   readonly atMs: number;
 }
 

@@ -174,14 +174,14 @@ export class Uploader {
     return this.flight.line.waitingBytes(this.flight.inFlightBytes);
   }
 
-  /** Queues a block of the substream with `bit` for a child; `passesOn`: others wait for it below that child. */
-  push(peer: LivePeer, entry: PieceEntry, block: number, bit: number, passesOn: boolean, nowMs: number): void {
-    this.#pushes[passesOn ? 0 : 1].add({ peer, entry, block, bit, atMs: nowMs });
+  /** Queues a block of `substream` for a child; `passesOn`: others wait for it below that child. */
+  push(peer: LivePeer, entry: PieceEntry, block: number, substream: number, passesOn: boolean, nowMs: number): void {
+    this.#pushes[passesOn ? 0 : 1].add({ peer, entry, block, substream, atMs: nowMs });
   }
 
   /** As `push`, for a child that has just come: pieces that its parent had before the child came. */
-  catchUp(peer: LivePeer, entry: PieceEntry, block: number, bit: number, nowMs: number): void {
-    this.#older.add({ peer, entry, block, bit, atMs: nowMs });
+  catchUp(peer: LivePeer, entry: PieceEntry, block: number, substream: number, nowMs: number): void {
+    this.#older.add({ peer, entry, block, substream, atMs: nowMs });
   }
 
   /** Queues a response; false when the peer has too many waiting or the block isn't here. */
@@ -206,7 +206,7 @@ export class Uploader {
       const at = queue.findIndex((item) => item.peer === peer && item.seq === seq && item.block === block);
       if (at >= 0) return this.#forget(queue.splice(at, 1)[0]!);
     }
-    if (peer.pushMask === 0) return;
+    if (!this.#view.seats.pushesAny(peer)) return;
     const { unwanted } = this.#receivers.of(peer);
     for (const oldest of unwanted.size >= BOUNDS.unwantedLimit ? unwanted : []) {
       unwanted.delete(oldest);
@@ -298,8 +298,9 @@ export class Uploader {
     return queue.head((push) => this.#isUseful(push, nowMs), (peer) => this.flight.isFull(peer));
   }
 
-  #isUseful({ peer, entry, block, bit, atMs }: Push, nowMs: number): boolean {
-    if (peer.closed || (peer.pushMask & bit) === 0 || entry.blocks[block] == null || peer.has(entry.seq)) return false;
+  #isUseful({ peer, entry, block, substream, atMs }: Push, nowMs: number): boolean {
+    if (peer.closed || !this.#view.seats.pushes(peer, substream)) return false;
+    if (entry.blocks[block] == null || peer.has(entry.seq)) return false;
     const { unwanted } = this.#receivers.of(peer);
     if (unwanted.size > 0 && unwanted.delete(blockKey(entry.seq, block))) return false;
     if (nowMs - atMs <= POLICY.shedAfterMs) return true;
@@ -325,7 +326,7 @@ export class Uploader {
   #sendHead(queue: PushQueue, nowMs: number): Push {
     const push = this.#head(queue, nowMs)!;
     queue.drop();
-    const isLean = queue !== this.#older && (this.#receivers.of(push.peer).leanMask & push.bit) !== 0;
+    const isLean = queue !== this.#older && (this.#receivers.of(push.peer).leanMask & (1 << push.substream)) !== 0;
     this.#send(push.peer, push.entry, push.block, BLOCK_BYTES, isLean, nowMs);
     return push;
   }

@@ -60,21 +60,13 @@ export class LivePeer {
   newestSeq = -1;
   /** How far behind the newest neighbour it was on average, pieces. */
   lagPieces = 0;
-  /** Substreams that it pushes to us, and we to it. */
+  /** Substreams that it pushes to us. */
   parentMask = 0;
-  childMask = 0;
-  /** Substreams that we push to it only until it has found another parent, at most until `noticeUntilMs`. */
-  noticeMask = 0;
-  noticeUntilMs = 0;
-  /** Monotonic ms until which it gets no more of our places: its connection does not carry those it has. */
-  narrowUntilMs = -Infinity;
   /** Headers that it is known to have. */
   readonly #headers = new RecentNumbers();
   readonly requests = new Map<number, OwnRequest>();
   /** Its last PLACE; null while it has sent none. */
   place: Place | null = null;
-  /** Substream → monotonic ms since when it is our child. */
-  readonly childSinceMs = new Float64Array(8);
   /** Monotonic ms at which its last genuine block came. */
   lastBlockMs = -Infinity;
   /** Verified payload that it has sent, bytes. */
@@ -134,11 +126,6 @@ export class LivePeer {
   /** It reported uplink to spare. */
   get hasRoom(): boolean {
     return this.place !== null && this.place.bars.includes(0);
-  }
-
-  /** Substreams that it gets from us. */
-  get pushMask(): number {
-    return this.childMask | this.noticeMask;
   }
 
   has(seq: number): boolean {

@@ -12,6 +12,7 @@ import type { LivePeer } from "./live-peer.ts";
 import { PieceWindow } from "../stream/piece-window.ts";
 import { type Mark, newMark } from "./place.ts";
 import { POLICY } from "../policy.ts";
+import type { SeatBook } from "./seat-book.ts";
 import { StreamRate } from "../stream/stream-rate.ts";
 import { substreamOf } from "../stream/substreams.ts";
 
@@ -31,6 +32,8 @@ export class NodeView {
   readonly rate: StreamRate;
   readonly peers = new Set<LivePeer>();
   readonly counters: LiveCounters = newCounters();
+  /** Our children, to be asked about. */
+  readonly seats: SeatBook;
   /** What neighbours have done before. */
   readonly conduct = new Conduct();
   /** Our mark in the paths of those below us. */
@@ -39,7 +42,8 @@ export class NodeView {
   readonly ban: (peer: LivePeer, error: MillraceError) => void;
   #waryUntilMs = -Infinity;
 
-  constructor(options: LiveNodeOptions, ban: (peer: LivePeer, error: MillraceError) => void) {
+  constructor(options: LiveNodeOptions, seats: SeatBook, ban: (peer: LivePeer, error: MillraceError) => void) {
+    this.seats = seats;
     const { stream, role, clock, random, verifier } = options;
     this.isSource = role === "source";
     this.substreams = stream.substreams;

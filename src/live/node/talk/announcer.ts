@@ -205,7 +205,7 @@ export class Announcer {
     this.#fedMask = fed;
     if (changed === 0) return;
     const place = this.#place(nowMs);
-    for (const peer of view.peers) if ((peer.pushMask & changed) !== 0) this.#tellPlace(peer, place, nowMs);
+    for (const peer of view.peers) if ((view.seats.pushMask(peer) & changed) !== 0) this.#tellPlace(peer, place, nowMs);
   }
 
   /**
@@ -217,7 +217,7 @@ export class Announcer {
     if (told.place === null) return true;
     const { windowIntervalMs, sparseWindowMs, idlePlaceMs, childPlaceMs } = POLICY;
     const isSmall = isSmallChange(place, told.place);
-    const smallMs = (peer.pushMask === 0 ? idlePlaceMs : childPlaceMs) + (rides ? 0 : sparseWindowMs);
+    const smallMs = (this.#view.seats.pushesAny(peer) ? childPlaceMs : idlePlaceMs) + (rides ? 0 : sparseWindowMs);
     if (isSmall ? nowMs - told.placeMs < smallMs : nowMs - told.movedMs < windowIntervalMs) return false;
     return !isSmall || !samePlace(place, told.place) || changedPaths(place, told.place) !== 0;
   }

@@ -69,7 +69,7 @@ export class Probation {
     for (const peer of peers) {
       const proof = this.#proofOf(peer, nowMs);
       if (proof !== null) this.#puller.probe(peer, proof.seq, proof.block, nowMs);
-      let mask = proof !== null && this.#isOverdue(peer, nowMs) ? peer.childMask : 0;
+      let mask = proof !== null && this.#isOverdue(peer, nowMs) ? this.#view.seats.mask(peer) : 0;
       const held = this.#held.of(peer);
       if (nowMs >= held.untilMs) {
         mask |= held.mask;

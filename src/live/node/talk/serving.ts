@@ -62,10 +62,9 @@ export class Serving {
   /** Passes a block on to the children of its substream; not back to `from`, which sent it. */
   passOn(entry: PieceEntry, block: number, from: LivePeer | null, peers: Iterable<LivePeer>, nowMs: number): void {
     const substream = this.#view.substreamOf(entry.seq, block);
-    const bit = 1 << substream;
     for (const peer of peers) {
-      if ((peer.pushMask & bit) === 0 || peer === from) continue;
-      this.#uploader.push(peer, entry, block, bit, this.#passesOn(peer), nowMs);
+      if (peer === from || !this.#view.seats.pushes(peer, substream)) continue;
+      this.#uploader.push(peer, entry, block, substream, this.#passesOn(peer), nowMs);
     }
     if (this.#view.isSource && this.#children.count(substream) === 0) this.#noteEarly(entry.seq, block);
   }
@@ -89,8 +88,8 @@ export class Serving {
     const uploader = this.#uploader;
     const lost = [...children.tick(nowMs), ...children.excess(nowMs)];
     for (const peer of peers) {
-      if (peer.childMask === 0) continue;
-      if (uploader.flight.stalledMs(peer, nowMs) >= POLICY.silentMs) this.refuse(peer, peer.childMask);
+      if (!this.#view.seats.hasAny(peer)) continue;
+      if (uploader.flight.stalledMs(peer, nowMs) >= POLICY.silentMs) this.refuse(peer, this.#view.seats.mask(peer));
       else if (uploader.parkedMs(peer, nowMs) > POLICY.parkedMs) lost.push([peer, children.relieve(peer, nowMs)]);
     }
     for (const [peer, mask] of lost) {
@@ -112,12 +111,11 @@ export class Serving {
       if (entry?.header == null || peer.has(seq)) continue;
       for (let block = 0; block < entry.blocks.length; block++) {
         const substream = this.#view.substreamOf(seq, block);
-        const bit = 1 << substream;
-        if ((mask & bit) === 0 || seq <= caughtUp[substream]! || !isStored(entry.blocks[block])) continue;
+        if ((mask & (1 << substream)) === 0 || seq <= caughtUp[substream]! || !isStored(entry.blocks[block])) continue;
         // Its substream had no branch, so a whole branch waits for it.
         if (this.#early.has(blockKey(seq, block))) {
-          uploader.push(peer, entry, block, bit, this.#passesOn(peer), nowMs);
-        } else uploader.catchUp(peer, entry, block, bit, nowMs);
+          uploader.push(peer, entry, block, substream, this.#passesOn(peer), nowMs);
+        } else uploader.catchUp(peer, entry, block, substream, nowMs);
       }
     }
     for (let substream = 0; substream < 8; substream++) {

@@ -11,6 +11,7 @@ import type { NodeView } from "../neighbour/node-view.ts";
 import type { Parents } from "./parents.ts";
 import { CLOSED, eighths, NEEDY, UNFED } from "../neighbour/place.ts";
 import { POLICY } from "../policy.ts";
+import type { Seats } from "./seats.ts";
 import { type Entry, SourcePlaces } from "./source-places.ts";
 import type { Uploader } from "../line/uploader.ts";
 
@@ -32,18 +33,16 @@ export class Children {
   readonly #parents: Parents;
   /** The rules of a source; null for a viewer. */
   readonly atSource: SourcePlaces | null;
-  readonly #counts: number[];
+  readonly #seats: Seats;
   #droppedMs = -Infinity;
-  /** Subscriptions in all. */
-  total = 0;
 
-  constructor(view: NodeView, uploader: Uploader, parents: Parents) {
+  constructor(view: NodeView, seats: Seats, uploader: Uploader, parents: Parents) {
     this.#view = view;
     this.#uploader = uploader;
     this.#parents = parents;
-    this.#counts = new Array<number>(view.substreams).fill(0);
+    this.#seats = seats;
     this.atSource = !view.isSource ? null : new SourcePlaces({
-      substreams: view.substreams,
+      seats,
       random: view.random,
       peers: () => view.peers,
       conduct: view.conduct,
@@ -58,9 +57,14 @@ export class Children {
     return this.#view.isSource || this.#parents.depth(substream) !== UNFED;
   }
 
+  /** Subscriptions in all. */
+  get total(): number {
+    return this.#seats.total;
+  }
+
   /** Subscriptions to `substream`. */
   count(substream: number): number {
-    return this.#counts[substream]!;
+    return this.#seats.count(substream);
   }
 
   /** Takes `peer` as a child of the substreams of `mask` that there is room for; returns those accepted. */
@@ -70,28 +74,25 @@ export class Children {
     for (let substream = 0; substream < this.#view.substreams; substream++) {
       const bit = 1 << substream;
       if ((mask & bit) === 0) continue;
-      if ((peer.childMask & bit) !== 0) {
+      if (this.#seats.has(peer, substream)) {
         accepted |= bit;
         continue;
       }
-      if (nowMs < peer.narrowUntilMs && this.#counts[substream] !== 0) continue;
+      if (this.count(substream) !== 0 && this.#seats.isNarrow(peer, nowMs)) continue;
       // Two peers that push each other the same substream would both wait.
       if ((peer.parentMask & bit) !== 0 || !this.#isFed(substream) || this.#isDeadEnd(peer, substream)) continue;
       if (this.atSource !== null && this.atSource.isKeptFor(peer, substream, nowMs)) continue;
+      let isOnTrial = false;
       if (!this.#hasRoom(substream)) {
         const entry = this.#entry(peer, substream, nowMs);
         if (entry === null || this.#isOneSided(peer, substream, entry.isTrial ? null : entry.victim)) continue;
-        if (entry.isTrial) this.atSource!.tried(peer, substream);
+        if (entry.isTrial) isOnTrial = true;
         else {
           this.#giveNotice(entry.victim, 1 << entry.from, nowMs);
           displaced.push([entry.victim, 1 << entry.from]);
         }
       } else if (this.#isOneSided(peer, substream, null)) continue;
-      peer.childMask |= bit;
-      peer.noticeMask &= ~bit;
-      peer.childSinceMs[substream] = nowMs;
-      this.#counts[substream]!++;
-      this.total++;
+      this.#seats.give(peer, substream, { sinceMs: nowMs, isOnTrial });
       accepted |= bit;
     }
     return { accepted, displaced };
@@ -108,12 +109,12 @@ export class Children {
   #entry(peer: LivePeer, substream: number, nowMs: number): Entry & { from: number } | null {
     const overfull = this.#overfull(substream);
     const from = overfull ?? substream;
-    if (this.atSource !== null && (overfull === null || this.#counts[substream] !== 0)) {
+    if (this.atSource !== null && (overfull === null || this.count(substream) !== 0)) {
       const entry = this.atSource.entry(peer, substream, nowMs);
       return entry === null ? null : { ...entry, from: substream };
     }
     // A tree that has no child here has no time to lose: ignore tenure and the queue.
-    const urgent = overfull !== null && this.#counts[substream] === 0;
+    const urgent = overfull !== null && this.count(substream) === 0;
     const up = urgent ? Infinity : this.#upOf(peer);
     const victim = from === substream ? this.#weakest(from, up, nowMs) : this.#leastMissed(from, up, nowMs, urgent);
     if (victim === null || (from === substream && POLICY.strongerBy * this.#upOf(victim) > this.#upOf(peer))) {
@@ -175,8 +176,9 @@ export class Children {
     // A displaced child is served for a while beside its successor, which would lengthen a queue that is already there.
     if (this.#uploader.standingDelayMs > POLICY.busyMs && !urgent) return;
     for (const child of this.#view.peers) {
-      if ((child.childMask & (1 << substream)) === 0) continue;
-      const isNew = nowMs - child.childSinceMs[substream]! < POLICY.tenureMs;
+      const seat = this.#seats.of(child, substream);
+      if (seat === undefined) continue;
+      const isNew = nowMs - seat.sinceMs < POLICY.tenureMs;
       if (!isNew || POLICY.manyTimes * this.#upOf(child) <= upBytesPerS) yield child;
     }
   }
@@ -188,7 +190,7 @@ export class Children {
 
   /** The source's only child of a substream has to pass it on, if any candidate can; likewise all while many lack it. */
   #isDeadEnd(peer: LivePeer, substream: number): boolean {
-    if (!this.#view.isSource || (this.#counts[substream] !== 0 && !this.#isLacked(substream))) return false;
+    if (!this.#view.isSource || (this.count(substream) !== 0 && !this.#isLacked(substream))) return false;
     const leastUp = POLICY.parentUplinkShare * this.#view.rate.bytesPerS;
     if (this.#upOf(peer) >= leastUp) return false;
     for (const other of this.#view.peers) if (this.#upOf(other) >= leastUp) return true;
@@ -203,13 +205,13 @@ export class Children {
 
   /** `peer` loses its place, but is served until it has found another. */
   #giveNotice(peer: LivePeer, mask: number, nowMs: number): void {
-    const had = peer.childMask;
+    const had = Array.from({ length: this.#view.substreams }, (_, substream) => this.#seats.of(peer, substream));
     this.drop(peer, mask);
-    for (let substream = 0; substream < this.#view.substreams; substream++) {
-      const bit = 1 << substream;
-      if ((mask & had & bit) !== 0 && nowMs - peer.childSinceMs[substream]! >= POLICY.noticeMs) peer.noticeMask |= bit;
-    }
-    peer.noticeUntilMs = nowMs + POLICY.noticeMs;
+    had.forEach((seat, substream) => {
+      const hasLost = seat !== undefined && (mask & (1 << substream)) !== 0;
+      if (hasLost && nowMs - seat.sinceMs >= POLICY.noticeMs) this.#seats.serveOn(peer, substream);
+    });
+    this.#seats.extendNotice(peer, nowMs + POLICY.noticeMs);
   }
 
   /**
@@ -217,7 +219,7 @@ export class Children {
    * with the masks of these.
    */
   tick(nowMs: number): [LivePeer, number][] {
-    for (const peer of this.#view.peers) if (nowMs >= peer.noticeUntilMs) peer.noticeMask = 0;
+    this.#seats.endNotices(this.#view.peers, nowMs);
     const lost: [LivePeer, number][] = [];
     if (this.atSource === null) return lost;
     const { won, failed } = this.atSource.tick(nowMs);
@@ -239,29 +241,24 @@ export class Children {
    * child that has most of our places would otherwise always come late, to all below it, too.
    */
   relieve(peer: LivePeer, nowMs: number): number {
-    peer.narrowUntilMs = nowMs + POLICY.avoidMs;
+    this.#seats.narrow(peer, nowMs + POLICY.avoidMs);
     let found: number | null = null;
     let places = 0;
     for (let substream = 0; substream < this.#view.substreams; substream++) {
-      if ((peer.childMask & (1 << substream)) === 0) continue;
+      if (!this.#seats.has(peer, substream)) continue;
       places++;
-      if (this.#counts[substream]! > (found === null ? 1 : this.#counts[found]!)) found = substream;
+      if (this.count(substream) > (found === null ? 1 : this.count(found))) found = substream;
     }
-    if (found === null || places === 1 || nowMs < peer.noticeUntilMs) return 0;
+    if (found === null || places === 1 || this.#seats.isOnNotice(peer, nowMs)) return 0;
     this.#giveNotice(peer, 1 << found, nowMs);
     return 1 << found;
   }
 
   /** `peer` is no longer a child of these. */
   drop(peer: LivePeer, mask: number): void {
-    peer.noticeMask &= ~mask;
     this.atSource?.left(peer, mask);
     for (let substream = 0; substream < this.#view.substreams; substream++) {
-      const bit = 1 << substream;
-      if ((peer.childMask & mask & bit) === 0) continue;
-      peer.childMask &= ~bit;
-      this.#counts[substream]!--;
-      this.total--;
+      if ((mask & (1 << substream)) !== 0) this.#seats.take(peer, substream);
     }
   }
 
@@ -299,10 +296,9 @@ export class Children {
     let only: [LivePeer, number] | null = null;
     for (const peer of [...this.#view.peers].reverse()) {
       for (let substream = 0; substream < this.#view.substreams; substream++) {
-        const bit = 1 << substream;
-        if ((peer.childMask & bit) === 0) continue;
-        if (!this.#isOnlyChild(peer, substream)) return [peer, bit];
-        only ??= [peer, bit];
+        if (!this.#seats.has(peer, substream)) continue;
+        if (!this.#isOnlyChild(peer, substream)) return [peer, 1 << substream];
+        only ??= [peer, 1 << substream];
       }
     }
     return only;
@@ -313,7 +309,7 @@ export class Children {
     const { atSource } = this;
     if (atSource === null || atSource.isOnTrial(peer, substream)) return false;
     for (const other of this.#view.peers) {
-      const isChild = (other.childMask & (1 << substream)) !== 0;
+      const isChild = this.#seats.has(other, substream);
       if (isChild && other !== peer && !atSource.isOnTrial(other, substream)) return false;
     }
     return true;
@@ -364,13 +360,13 @@ export class Children {
 
   #hasRoom(substream: number): boolean {
     // Everything would hang on one child again, and that one may stop as well.
-    if (this.#isLacked(substream) && this.#counts[substream]! < POLICY.lackedPlaces) {
+    if (this.#isLacked(substream) && this.count(substream) < POLICY.lackedPlaces) {
       const most = this.#slotsOf(POLICY.scarceLoadLimit * this.#uploader.uplinkBytesPerS);
       if (this.total < most) return true;
     }
     if (!this.hasPlaces) return false;
     // The source feeds each tree before any gets a second branch.
-    return !this.#view.isSource || this.#counts[substream]! <= Math.min(...this.#counts);
+    return !this.#view.isSource || this.count(substream) <= Math.min(...this.#seats.counts);
   }
 
   /**
@@ -379,7 +375,8 @@ export class Children {
    */
   #overfull(substream: number): number | null {
     if (this.#slots === 0) return null;
-    const most = this.#counts.indexOf(Math.max(...this.#counts));
-    return this.#counts[most]! >= Math.max(2, 3 * this.#counts[substream]!) ? most : null;
+    const { counts } = this.#seats;
+    const most = counts.indexOf(Math.max(...counts));
+    return counts[most]! >= Math.max(2, 3 * counts[substream]!) ? most : null;
   }
 }

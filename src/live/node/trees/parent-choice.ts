@@ -21,7 +21,7 @@ export function chooseParent(
   mayUse: (peer: LivePeer) => boolean,
 ): LivePeer | null {
   const { substream, bit } = branch;
-  const { conduct } = view;
+  const { conduct, seats } = view;
   const hasParent = branch.depth !== UNFED && branch.noticeUntilMs === null;
   const bar = hasParent && upEighths === NEEDY ? 0 : upEighths;
   const needy = hasParent ? 0 : NEEDY;
@@ -29,7 +29,7 @@ export function chooseParent(
   let bestCost = Infinity;
   for (const peer of view.peers) {
     if (!mayUse(peer)) continue;
-    if (((peer.childMask | peer.parentMask) & bit) !== 0) continue;
+    if (seats.has(peer, substream) || (peer.parentMask & bit) !== 0) continue;
     if (peer.closed || !isUsable(peer, view) || conduct.isSnubbed(peer, nowMs)) continue;
     const isBarren = conduct.isBarren(peer, nowMs);
     if (isQuiet(peer, nowMs) || (isBarren && hasParent)) continue;

@@ -9,11 +9,12 @@ import { Census } from "./census.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import { UNFED } from "../neighbour/place.ts";
 import { POLICY } from "../policy.ts";
+import type { Seats } from "./seats.ts";
 import { Vouchers } from "./vouchers.ts";
 
 /** What the places at a source depend on. */
 export interface SourcePlacesOptions {
-  readonly substreams: number;
+  readonly seats: Seats;
   readonly random: () => number;
   readonly peers: () => Iterable<LivePeer>;
   readonly conduct: Conduct;
@@ -32,15 +33,13 @@ export type Entry = { readonly isTrial: true } | { readonly isTrial: false; read
 export class SourcePlaces {
   readonly #options: SourcePlacesOptions;
   readonly #census: Census;
-  /** Substreams that a neighbour has on trial, beyond the regular places: a mask. */
-  readonly #trialMasks = new WeakMap<LivePeer, number>();
   /** What neighbours show of those that feed them. */
   readonly vouchers: Vouchers;
 
   constructor(options: SourcePlacesOptions) {
     this.#options = options;
-    this.#census = new Census(options.substreams);
-    this.vouchers = new Vouchers(options.substreams, options.random, this.#census);
+    this.#census = new Census(options.seats.substreams);
+    this.vouchers = new Vouchers(options.seats, options.random, this.#census);
   }
 
   /** True when many neighbours lack `substream`. */
@@ -56,7 +55,7 @@ export class SourcePlaces {
     const sinceMs = this.#census.lackedSinceMs(substream);
     if (sinceMs === Infinity || nowMs - sinceMs >= POLICY.headStartMs || this.#isHead(peer, nowMs)) return false;
     for (const other of this.#options.peers()) {
-      if ((other.childMask & (1 << substream)) === 0 && this.#isHead(other, nowMs)) return true;
+      if (!this.#seats.has(other, substream) && this.#isHead(other, nowMs)) return true;
     }
     return false;
   }
@@ -71,18 +70,17 @@ export class SourcePlaces {
 
   /** True when a child had time enough to be of use; those through whom some are fed, but too few, have longer. */
   #isSettled(peer: LivePeer, substream: number, nowMs: number): boolean {
-    const lastedMs = nowMs - peer.childSinceMs[substream]!;
+    const lastedMs = nowMs - (this.#seats.of(peer, substream)?.sinceMs ?? 0);
     return lastedMs >= (this.vouchers.isShown(peer, substream, nowMs) ? POLICY.longTrialMs : POLICY.trialMs);
   }
 
   /** True when `peer` has this place on trial. */
   isOnTrial(peer: LivePeer, substream: number): boolean {
-    return (this.#trialMask(peer) & (1 << substream)) !== 0;
+    return this.#seats.of(peer, substream)?.isOnTrial === true;
   }
 
   /** `peer` lost or left the places of `mask`. */
   left(peer: LivePeer, mask: number): void {
-    this.#trialMasks.set(peer, this.#trialMask(peer) & ~mask);
     this.vouchers.left(peer, mask);
   }
 
@@ -134,15 +132,10 @@ export class SourcePlaces {
   #hasCandidateBeyond(subnet: string, substream: number): boolean {
     const leastUp = this.#options.leastUpBytesPerS();
     for (const other of this.#options.peers()) {
-      if (other.subnet === subnet || (other.childMask & (1 << substream)) !== 0) continue;
+      if (other.subnet === subnet || this.#seats.has(other, substream)) continue;
       if (this.#options.upOf(other) >= leastUp) return true;
     }
     return false;
-  }
-
-  /** `peer` has `substream` on trial now. */
-  tried(peer: LivePeer, substream: number): void {
-    this.#trialMasks.set(peer, this.#trialMask(peer) | (1 << substream));
   }
 
   /**
@@ -152,22 +145,22 @@ export class SourcePlaces {
   tick(nowMs: number): { won: [LivePeer, number, LivePeer | null][]; failed: [LivePeer, number][] } {
     const won: [LivePeer, number, LivePeer | null][] = [];
     const failed: [LivePeer, number][] = [];
-    const { peers, substreams, conduct } = this.#options;
+    const { peers, conduct } = this.#options;
     this.#census.take(peers(), nowMs);
     this.vouchers.observe(peers, nowMs);
     for (const peer of peers()) {
       let hasLapsed = false;
-      for (let substream = 0; substream < substreams; substream++) {
-        const bit = 1 << substream;
-        if ((peer.childMask & bit) === 0) continue;
+      for (let substream = 0; substream < this.#seats.substreams; substream++) {
+        const seat = this.#seats.of(peer, substream);
+        if (seat === undefined) continue;
         const isOver = this.vouchers.follow(peer, substream, nowMs);
         const isVouched = this.vouchers.isVouched(peer, substream, nowMs);
-        if (!this.isOnTrial(peer, substream)) hasLapsed ||= isOver;
+        if (!seat.isOnTrial) hasLapsed ||= isOver;
         else if (isVouched && this.#hasWon(peer, substream, nowMs)) {
-          this.#trialMasks.set(peer, this.#trialMask(peer) & ~bit);
+          seat.isOnTrial = false;
           won.push([peer, substream, this.#weakest(substream, nowMs, peer)]);
         } else if (!isVouched && this.#isSettled(peer, substream, nowMs)) {
-          this.#trialMasks.set(peer, this.#trialMask(peer) & ~bit);
+          seat.isOnTrial = false;
           conduct.noteFailedTrial(peer, nowMs);
           failed.push([peer, substream]);
         }
@@ -197,7 +190,7 @@ export class SourcePlaces {
     for (const child of this.#childrenOf(substream)) {
       if (child === innocent || this.vouchers.isVouched(child, substream, nowMs)) continue;
       const up = this.#options.upOf(child);
-      const sinceMs = nowMs - child.childSinceMs[substream]!;
+      const sinceMs = nowMs - this.#seats.of(child, substream)!.sinceMs;
       const isSettled = this.#isSettled(child, substream, nowMs);
       if (isBusy && !isSettled) continue;
       const leastUp = isSettled
@@ -258,8 +251,8 @@ export class SourcePlaces {
   /** Places of `peer` that nobody vouches for. */
   #unvouched(peer: LivePeer, nowMs: number): number {
     let count = 0;
-    for (let substream = 0; substream < this.#options.substreams; substream++) {
-      if ((peer.childMask & (1 << substream)) !== 0 && !this.vouchers.isVouched(peer, substream, nowMs)) count++;
+    for (let substream = 0; substream < this.#seats.substreams; substream++) {
+      if (this.#seats.has(peer, substream) && !this.vouchers.isVouched(peer, substream, nowMs)) count++;
     }
     return count;
   }
@@ -276,16 +269,18 @@ export class SourcePlaces {
   get #trials(): number {
     let count = 0;
     for (const peer of this.#options.peers()) {
-      for (let mask = this.#trialMask(peer); mask !== 0; mask &= mask - 1) count++;
+      for (let substream = 0; substream < this.#seats.substreams; substream++) {
+        if (this.isOnTrial(peer, substream)) count++;
+      }
     }
     return count;
   }
 
   *#childrenOf(substream: number): Iterable<LivePeer> {
-    for (const peer of this.#options.peers()) if ((peer.childMask & (1 << substream)) !== 0) yield peer;
+    for (const peer of this.#options.peers()) if (this.#seats.has(peer, substream)) yield peer;
   }
 
-  #trialMask(peer: LivePeer): number {
-    return this.#trialMasks.get(peer) ?? 0;
+  get #seats(): Seats {
+    return this.#options.seats;
   }
 }

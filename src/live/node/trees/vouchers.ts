@@ -7,6 +7,7 @@ import type { Census } from "./census.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import { isOnPath, type Mark, newTag, pathBits, UNFED } from "../neighbour/place.ts";
 import { POLICY } from "../policy.ts";
+import type { Seats } from "./seats.ts";
 
 /** What is known about a neighbour. */
 interface Standing {
@@ -24,13 +25,15 @@ interface Standing {
 /** What the reports of neighbours say about those that feed them. */
 export class Vouchers {
   readonly #substreams: number;
+  readonly #seats: Seats;
   readonly #random: () => number;
   readonly #census: Census;
   readonly #standings = new WeakMap<LivePeer, Standing>();
 
   /** `random`: in [0, 1), for tags. */
-  constructor(substreams: number, random: () => number, census: Census) {
-    this.#substreams = substreams;
+  constructor(seats: Seats, random: () => number, census: Census) {
+    this.#seats = seats;
+    this.#substreams = seats.substreams;
     this.#random = random;
     this.#census = census;
   }
@@ -88,14 +91,14 @@ export class Vouchers {
   observe(peers: () => Iterable<LivePeer>, nowMs: number): void {
     const most = new Uint16Array(this.#substreams);
     for (const child of peers()) {
-      if (child.childMask === 0) continue;
+      if (!this.#seats.hasAny(child)) continue;
       const { tag, vouchedMs, vouchers } = this.#standing(child);
       vouchers.fill(0);
       for (const other of peers()) {
         const { place } = other;
         if (other === child || place === null) continue;
         for (let substream = 0; substream < this.#substreams; substream++) {
-          if ((child.childMask & (1 << substream)) === 0 || place.depths[substream] === UNFED) continue;
+          if (!this.#seats.has(child, substream) || place.depths[substream] === UNFED) continue;
           if (!this.#census.reaches(substream)) continue;
           // A path filled with ones shows every tag.
           if (!isOnPath(place.paths, substream, tag) || pathBits(place.paths, substream) > POLICY.pathBits) continue;
