@@ -7,10 +7,10 @@ import { type OptionFacts, optionFacts, optionLines, optionMarkdown } from "./co
 import {
   type Option,
   readOptions,
-  type Sources,
   splitArguments,
   unknownVariables,
   type Values,
+  type ValueSources,
   variableName,
 } from "./config/parse.ts";
 import { FRONT_NAMES } from "./config/front-names.ts";
@@ -326,13 +326,13 @@ export type Config = Omit<Values<typeof OPTIONS>, "help" | "version" | "config" 
 };
 
 /** Path of the configuration file named on the command line or in the environment; null when there is none. */
-export function configPath(sources: Pick<Sources, "args" | "env">): string | null {
+export function configPath(sources: Pick<ValueSources, "args" | "env">): string | null {
   const given = splitArguments(OPTIONS, sources.args).values.get(OPTIONS.config.flag);
   return given?.[given.length - 1] ?? (sources.env[variableName(OPTIONS.config.flag)] || null);
 }
 
 /** One line for each variable of the environment that is named like an option and is none. */
-export function misspeltVariables(env: Sources["env"]): string[] {
+export function misspeltVariables(env: ValueSources["env"]): string[] {
   return unknownVariables(OPTIONS, env);
 }
 
@@ -340,7 +340,7 @@ export function misspeltVariables(env: Sources["env"]): string[] {
  * The configuration from the command line, then the environment, then the file. Throws a `MillraceError` with code
  * `config` and a one-line message.
  */
-export function parseConfig(sources: Sources): Config {
+export function parseConfig(sources: ValueSources): Config {
   const args = splitArguments(OPTIONS, sources.args);
   const [word = "serve", ...words] = args.words;
   const { help, version, config: _config, ...values } = readOptions(OPTIONS, args, sources.env, sources.file);

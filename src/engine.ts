@@ -18,7 +18,7 @@ import { isConnected } from "./engine/state.ts";
 import { openStrm } from "./engine/strm.ts";
 import { createCache } from "./engine/storage.ts";
 import { openSwarms } from "./engine/swarms.ts";
-import { Admission } from "./http/admission.ts";
+import { RequestAdmission } from "./http/admission.ts";
 import { createApp } from "./http/app.ts";
 import type { FrontName, HttpParts } from "./http/context.ts";
 import { Fronts } from "./http/fronts/serve.ts";
@@ -123,7 +123,7 @@ async function assemble(ground: Ground): Promise<Engine> {
     egressFacts: () => egressFacts(ground),
     policy,
     isOwnRequest: (headers) => ground.ownRequests.isOwn(headers),
-    admission: new Admission(),
+    admission: new RequestAdmission(),
     publicUrl: options.publicUrl ?? null,
     transcodeAudio: options.transcodeAudio ?? "auto",
     prefixes: ["engine", ...options.pathAliases ?? []],

@@ -3,7 +3,7 @@ import type { Config } from "../../src/config.ts";
 import { isPublicHost } from "../../src/discovery/addresses.ts";
 import { DHT_ROUTERS } from "../../src/discovery/dht-routers.ts";
 import { createDiscovery } from "../../src/discovery/discovery.ts";
-import { Surroundings } from "../../src/discovery/nearness.ts";
+import { NetworkSurroundings } from "../../src/discovery/nearness.ts";
 import type { Discovery, DiscoverySession, DiscoverySourceStatus } from "../../src/discovery/types.ts";
 import { describeMapping, PortMapper } from "../../src/portmap/port-mapper.ts";
 import type { Ports } from "../../src/ports.ts";
@@ -93,7 +93,7 @@ export async function checkDiscovery(
   signal: AbortSignal,
   isProxied: boolean,
 ): Promise<readonly Finding[]> {
-  const surroundings = new Surroundings(ports.network, () => ports.clock.monotonic());
+  const surroundings = new NetworkSurroundings(ports.network, () => ports.clock.monotonic());
   const routers = config.dhtBootstrap.length > 0 ? config.dhtBootstrap : DHT_ROUTERS;
   const discovery = await createDiscovery({ ...ports, log: SILENT }, {
     peerId: createPeerId(),
@@ -207,7 +207,7 @@ export async function checkPortMapping(
 /** No outside host is asked to connect to us, so all we can find out is whether a router stands in between. */
 function reachFinding(
   { network }: Pick<Ports, "network">,
-  { external }: Surroundings,
+  { external }: NetworkSurroundings,
   peerPort: number,
 ): Finding {
   const own = network.interfaces();

@@ -3,7 +3,7 @@
 import { LEAF_BYTES } from "./merkle.ts";
 
 /** The sizes that place every piece. */
-export interface PieceShape {
+export interface PieceSizes {
   readonly pieceLengthBytes: number;
   /** The torrent's byte space: where its last piece ends. */
   readonly totalBytes: number;
@@ -16,7 +16,7 @@ export interface PieceShape {
 }
 
 /** Bytes of a piece: all are equal but the last one of the torrent, or of each file. */
-export function pieceBytes(shape: PieceShape, piece: number): number {
+export function pieceBytes(shape: PieceSizes, piece: number): number {
   const { pieceLengthBytes, totalBytes, shortPieces } = shape;
   return shortPieces?.get(piece) ?? Math.min(pieceLengthBytes, totalBytes - piece * pieceLengthBytes);
 }
@@ -25,7 +25,7 @@ export function pieceBytes(shape: PieceShape, piece: number): number {
  * Bytes of a piece that a peer may request. In a torrent of version 2 alone some ask for the last block of each file whole
  * and take it only with zeros after the end of the file.
  */
-export function requestableBytes(shape: PieceShape, piece: number): number {
+export function requestableBytes(shape: PieceSizes, piece: number): number {
   const bytes = pieceBytes(shape, piece);
   return shape.shortPieces === undefined ? bytes : Math.ceil(bytes / LEAF_BYTES) * LEAF_BYTES;
 }

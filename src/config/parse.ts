@@ -27,7 +27,7 @@ export type Values<Table extends OptionTable> = {
 };
 
 /** Where values come from, strongest first: `args`, `env`, `file`. */
-export interface Sources {
+export interface ValueSources {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The configuration file, if one was named. */
@@ -82,8 +82,8 @@ export function splitArguments(table: OptionTable, args: readonly string[]): Arg
 export function readOptions<Table extends OptionTable>(
   table: Table,
   args: Arguments,
-  env: Sources["env"],
-  file: Sources["file"],
+  env: ValueSources["env"],
+  file: ValueSources["file"],
 ): Values<Table> {
   const keys = file ? readFile(table, file) : new Map<string, unknown>();
   const result: Record<string, unknown> = {};
@@ -105,7 +105,7 @@ export function readOptions<Table extends OptionTable>(
 const MAX_UNKNOWN = 10;
 
 /** One line for each variable that is named like ours and is none: a misspelt option has no effect. */
-export function unknownVariables(table: OptionTable, env: Sources["env"]): string[] {
+export function unknownVariables(table: OptionTable, env: ValueSources["env"]): string[] {
   const flags = Object.values(table).filter(({ flagOnly }) => !flagOnly).map(({ flag }) => flag);
   const known = new Set(flags.map(variableName));
   const unknown = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.has(name));

@@ -24,7 +24,7 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 /** Deadline for a response from one address while others of the same name are left to try. */
 const ATTEMPT_MS = 5000;
-/** Default of `OpenOptions.idleMs`. */
+/** Default of `GuardedOptions.idleMs`. */
 const IDLE_MS = 20_000;
 /** Fields that go to other origins, too: they describe the wanted content, not the client. */
 const FORWARDED: ReadonlySet<string> = new Set([
@@ -37,7 +37,7 @@ const FORWARDED: ReadonlySet<string> = new Set([
 ]);
 
 /** How to open an address. */
-export interface OpenOptions {
+export interface GuardedOptions {
   /** Default GET. */
   readonly method?: "GET" | "HEAD";
   /**
@@ -88,7 +88,7 @@ export interface OpenedUrl {
 export async function guardedOpen(
   ports: FetchPorts,
   url: string,
-  options: OpenOptions,
+  options: GuardedOptions,
   signal: AbortSignal,
 ): Promise<OpenedUrl> {
   const control = new AbortController();
@@ -145,7 +145,7 @@ export interface FetchLimits {
   readonly maxBytes: number;
   /** For the whole exchange, redirects and body included. */
   readonly timeoutMs: number;
-  /** As in `OpenOptions`. */
+  /** As in `GuardedOptions`. */
   readonly allowPrivate: boolean;
 }
 
@@ -214,7 +214,7 @@ function openedUrl(
   answer: HttpClientAnswer,
   url: URL,
   { method, maxBytes = null, idleMs = IDLE_MS, minBytesPerS = 0 }:
-    & Pick<OpenOptions, "method" | "idleMs" | "minBytesPerS">
+    & Pick<GuardedOptions, "method" | "idleMs" | "minBytesPerS">
     & { maxBytes?: number | null },
   control: AbortController,
 ): Omit<OpenedUrl, "isPublic"> {

@@ -1,6 +1,6 @@
 /** Which addresses may be fetched. */
 import { canonicalHost, isLocalName, isNearName } from "../discovery/addresses.ts";
-import { type Nearness, nearnessOf, type Surroundings } from "../discovery/nearness.ts";
+import { type Nearness, nearnessOf, type NetworkSurroundings } from "../discovery/nearness.ts";
 import { MillraceError } from "../errors.ts";
 import type { Ports } from "../ports.ts";
 
@@ -10,7 +10,7 @@ const MAX_ADDRESSES = 4;
 /** What looking up an address needs of the machine. */
 export interface LookupPorts extends Pick<Ports, "network"> {
   /** Knows the external addresses, too. Default: the interfaces alone. */
-  readonly surroundings?: Pick<Surroundings, "nearness">;
+  readonly surroundings?: Pick<NetworkSurroundings, "nearness">;
 }
 
 /** How near a literal address is; null when it is none. */

@@ -25,7 +25,7 @@ export interface SegmentKey {
 }
 
 /** Part of a resource, bytes. */
-export interface ByteRange {
+export interface ResourceRange {
   readonly offset: number;
   readonly length: number;
 }
@@ -35,7 +35,7 @@ export interface SegmentMap {
   /** Absolute. */
   readonly url: string;
   /** null: all of it. */
-  readonly range: ByteRange | null;
+  readonly range: ResourceRange | null;
 }
 
 /** One media segment. */
@@ -48,7 +48,7 @@ export interface PlaylistSegment {
   /** Its content does not continue that of the segment before. */
   readonly isDiscontinuity: boolean;
   /** Part of the resource, bytes; null: all of it. */
-  readonly range: ByteRange | null;
+  readonly range: ResourceRange | null;
   /** null: it needs none. */
   readonly map: SegmentMap | null;
   /** There is nothing at its address, and it is not to be asked for (RFC 8216bis, 4.4.4.7). */
@@ -250,7 +250,7 @@ class MediaReader {
   }
 }
 
-function rangeOf(range: { readonly offset: number; readonly length: number } | undefined): ByteRange | null {
+function rangeOf(range: { readonly offset: number; readonly length: number } | undefined): ResourceRange | null {
   if (!range) return null;
   const offset = Number.isSafeInteger(range.offset) && range.offset >= 0 ? range.offset : 0;
   return { offset, length: Math.floor(atLeast(0, range.length)) };

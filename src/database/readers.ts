@@ -20,7 +20,7 @@ export interface Snapshot {
 }
 
 /** Opens and shares these connections, and hands out snapshots. */
-export class Readers {
+export class ReadConnections {
   readonly #connect: () => Promise<Kysely<Schema>>;
   #shared: Promise<Kysely<Schema>> | null = null;
   #idle: Kysely<Schema>[] = [];

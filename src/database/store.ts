@@ -6,7 +6,7 @@ import type { Clock, FilePort, Logger, SqlitePort } from "../ports.ts";
 import { storeDialect } from "./dialect.ts";
 import { currentVersion, migrate, requireUsable } from "./migrations.ts";
 import { openClient, type StoreLocation } from "./open-client.ts";
-import { Readers, type Snapshot } from "./readers.ts";
+import { ReadConnections, type Snapshot } from "./readers.ts";
 import { salvage, SALVAGE_PRAGMAS, type Salvaged } from "./salvage.ts";
 import type { Schema } from "./schema.ts";
 
@@ -92,7 +92,7 @@ export function createStore(
     });
     return opening;
   };
-  const readers = location.kind !== "file" ? null : new Readers(async () => {
+  const readers = location.kind !== "file" ? null : new ReadConnections(async () => {
     await open();
     return await connection(ports, location);
   });

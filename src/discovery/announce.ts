@@ -44,7 +44,7 @@ export interface AnnounceAnswer {
  * codes. A tracker with an address of each family may reply twice: `late` gets the second reply, and peers whose names
  * were looked up.
  */
-export type Announcer = (
+export type TrackerAnnouncer = (
   announce: Announce,
   signal: AbortSignal,
   late: (answer: AnnounceAnswer) => void,

@@ -30,7 +30,7 @@ const ORDER: readonly Nearness[] = ["own", "private", "neighbour", "public"];
 
 const DICTIONARY = { maxDepth: 16, maxValues: 1_000 } as const;
 
-/** Returns how near an address is; see `Surroundings`. */
+/** Returns how near an address is; see `NetworkSurroundings`. */
 export type NearnessOf = (host: string) => Nearness | null;
 
 /** Decides which queries get a reply. */

@@ -27,7 +27,7 @@ import { QueryRates } from "./dht-guard.ts";
 import { type MutableName, mutableQuery } from "./dht-mutable.ts";
 import { NamedContacts } from "./dht-named-contacts.ts";
 import { loadTable, saveTable } from "./dht-table-file.ts";
-import { Surroundings } from "./nearness.ts";
+import { NetworkSurroundings } from "./nearness.ts";
 import { PEER_RECEIVE_BUFFER_BYTES, shareSocket } from "./shared-socket.ts";
 
 /** BEP 44: the bencoded value of an item takes at most 1000 bytes. */
@@ -71,7 +71,7 @@ export interface DhtNodeOptions {
   /** Address to bind: "::" is for both DHTs. Default "0.0.0.0". */
   readonly host?: string;
   /** Shared with other users that ask how near an address is. Default: a new one. */
-  readonly surroundings?: Surroundings;
+  readonly surroundings?: NetworkSurroundings;
   /** Preferred UDP port; another is used if it is taken. Default 0: any free one. */
   readonly port?: number;
 }
@@ -116,7 +116,7 @@ export class DhtNode {
     this.#named = new NamedContacts(shared.dht, (address) => this.addNode(address));
     this.#nodeId = nodeId;
     const nowMs = () => ports.clock.monotonic();
-    const surroundings = options.surroundings ?? new Surroundings(ports.network, nowMs);
+    const surroundings = options.surroundings ?? new NetworkSurroundings(ports.network, nowMs);
     const nearness = (host: string) => surroundings.nearness(host);
     const families = familiesAt(options.host ?? DEFAULT_HOST);
     const context = {

@@ -3,7 +3,7 @@ import { toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
 import type { Ports, SocketAddress } from "../ports.ts";
 import { canonicalHost, isPublicHost } from "./addresses.ts";
-import type { AnnounceAnswer, Announcer } from "./announce.ts";
+import type { AnnounceAnswer, TrackerAnnouncer } from "./announce.ts";
 import { DhtNode, type DhtNodeOptions } from "./dht-node.ts";
 import { pageAnnouncer, type PageTrackerParts } from "./page-tracker.ts";
 import { resolvePeer } from "./peer-names.ts";
@@ -107,7 +107,7 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
   ]);
   const udpTrackers = new UdpTrackerClient(ports);
   const publicFetch = options.publicFetch ?? refuseAll;
-  const createAnnouncer = (url: string, scope: () => ServerScope): Announcer | null => {
+  const createAnnouncer = (url: string, scope: () => ServerScope): TrackerAnnouncer | null => {
     if (/^https?:\/\//i.test(url) && URL.canParse(url)) {
       return (announce, signal, late) => {
         const holder = toHex(announce.infohash);

@@ -23,7 +23,7 @@ const MOST_BACKOFF_MS = 30 * 60_000;
 export const FAILING_MIN_INTERVAL_MS = 60_000;
 
 /** The next regular announce and the earliest one on demand, milliseconds after the reply. */
-export interface Schedule {
+export interface AnnounceSchedule {
   readonly intervalMs: number;
   readonly minIntervalMs: number;
 }
@@ -33,7 +33,9 @@ function clamp(value: number, least: number, most: number): number {
 }
 
 /** The schedule after a reply with any values. The earliest time never comes after the regular one. */
-export function scheduleAfter(answer: Pick<AnnounceAnswer, "intervalMs" | "minIntervalMs" | "peers">): Schedule {
+export function scheduleAfter(
+  answer: Pick<AnnounceAnswer, "intervalMs" | "minIntervalMs" | "peers">,
+): AnnounceSchedule {
   const intervalMs = clamp(answer.intervalMs ?? DEFAULT_INTERVAL_MS, LEAST_INTERVAL_MS, MOST_INTERVAL_MS);
   const fallback = answer.peers.length === 0 ? LONELY_MIN_INTERVAL_MS : DEFAULT_MIN_INTERVAL_MS;
   const minIntervalMs = clamp(answer.minIntervalMs ?? fallback, LEAST_INTERVAL_MS, intervalMs);

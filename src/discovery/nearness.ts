@@ -43,7 +43,7 @@ export function nearnessOf(host: string, interfaces: readonly InterfaceAddress[]
 }
 
 /** Judges how near addresses are to the machine with its present interfaces. */
-export class Surroundings {
+export class NetworkSurroundings {
   /** Addresses of the router in front of this machine, as strangers report them. */
   readonly external = new ExternalAddresses();
   readonly #network: Pick<NetworkPort, "interfaces">;

@@ -4,7 +4,7 @@ import { deferred } from "../bytes/deferred.ts";
 import { toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock, PageConnection, PagePort, SocketAddress, TcpConnection, WebSocketConnection } from "../ports.ts";
-import { type Announce, type AnnounceAnswer, type Announcer, trackerFailure } from "./announce.ts";
+import { type Announce, type AnnounceAnswer, type TrackerAnnouncer, trackerFailure } from "./announce.ts";
 import { cleanDescription } from "./page-description.ts";
 import {
   announceText,
@@ -280,7 +280,7 @@ function held(connection: TcpConnection, release: () => void): TcpConnection {
 }
 
 /** The announcer of one torrent at a tracker of pages; null when the address is none. */
-export function pageAnnouncer(parts: PageTrackerParts, url: string, scope: () => ServerScope): Announcer | null {
+export function pageAnnouncer(parts: PageTrackerParts, url: string, scope: () => ServerScope): TrackerAnnouncer | null {
   if (!/^wss?:\/\//i.test(url) || !URL.canParse(url)) return null;
   const tracker = new PageTracker(parts, new URL(url), scope);
   return (announce, signal) => tracker.announce(announce, signal);

@@ -6,7 +6,7 @@
  */
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import type { Clock } from "../ports.ts";
-import type { Announcer } from "./announce.ts";
+import type { TrackerAnnouncer } from "./announce.ts";
 import { type TierContext, TrackerTier } from "./tracker-tier.ts";
 import { allowServer, type DiscoverySourceStatus, type ServerScope } from "./types.ts";
 
@@ -26,7 +26,7 @@ const MAX_URL_CHARS = 2_048;
 export const STOP_DEADLINE_MS = 1_500;
 
 /** Makes the announcer of a tracker URL, which calls `scope` each time; null when its scheme is not supported. */
-export type AnnouncerFactory = (url: string, scope: () => ServerScope) => Announcer | null;
+export type AnnouncerFactory = (url: string, scope: () => ServerScope) => TrackerAnnouncer | null;
 
 /** Dependencies of a set; it passes them to its tiers, with what these ask of the set added. */
 export interface TrackerSetContext extends Omit<TierContext, "isCovered" | "onFailed"> {
@@ -158,7 +158,7 @@ export class TrackerSet {
     this.#waiting.push(entry);
   }
 
-  #admit(text: string, scope: ServerScope): { name: string; announce: Announcer }[] {
+  #admit(text: string, scope: ServerScope): { name: string; announce: TrackerAnnouncer }[] {
     const url = text.trim();
     const isKnown = this.#known.has(url);
     if (!isKnown && (this.#known.size >= MAX_TRACKERS || url.length > MAX_URL_CHARS)) return [];

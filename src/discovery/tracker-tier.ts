@@ -4,7 +4,13 @@ import { faultFields, guarded } from "../bytes/guarded-clock.ts";
 import { toHex } from "../bytes/hex.ts";
 import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { Clock, Logger, SocketAddress, Timer } from "../ports.ts";
-import { type Announce, type AnnounceAnswer, type AnnounceEvent, type Announcer, retryInMs } from "./announce.ts";
+import {
+  type Announce,
+  type AnnounceAnswer,
+  type AnnounceEvent,
+  retryInMs,
+  type TrackerAnnouncer,
+} from "./announce.ts";
 import { backoffMs, FAILING_MIN_INTERVAL_MS, scheduleAfter } from "./intervals.ts";
 import type { AnnounceState, DiscoverySourceStatus } from "./types.ts";
 
@@ -45,7 +51,7 @@ export interface TierContext {
 /** One tracker of a tier. */
 interface Tracker {
   readonly name: string;
-  readonly announce: Announcer;
+  readonly announce: TrackerAnnouncer;
   /** It accepted our `started`. */
   acknowledged: boolean;
   /** It may list us: we owe it `stopped`. */
@@ -85,7 +91,7 @@ export class TrackerTier {
   #refusesHaste = false;
 
   /** `trackers` in the order in which they are asked; the caller has shuffled them. */
-  constructor(context: TierContext, trackers: readonly { name: string; announce: Announcer }[]) {
+  constructor(context: TierContext, trackers: readonly { name: string; announce: TrackerAnnouncer }[]) {
     this.#context = context;
     this.#trackers = trackers.map((tracker) => ({
       ...tracker,

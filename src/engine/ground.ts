@@ -1,6 +1,6 @@
 /** What every part of an engine is made with. */
 import { OwnRequests } from "../content/own-requests.ts";
-import { Surroundings } from "../discovery/nearness.ts";
+import { NetworkSurroundings } from "../discovery/nearness.ts";
 import type { Ports } from "../ports.ts";
 import { CloseStack } from "./close-stack.ts";
 import { createEgress, type Egress } from "./egress.ts";
@@ -10,7 +10,7 @@ import { RecentLog } from "./recent-log.ts";
 const DEFAULT_START_TIMEOUT_MS = 60_000;
 
 /** The machine's ports, with a log that `recentLog` reads too; requests that they send bear our mark. */
-export type GroundPorts = Ports & { readonly surroundings: Surroundings };
+export type GroundPorts = Ports & { readonly surroundings: NetworkSurroundings };
 
 /** Made before all parts. */
 export interface Ground extends Egress<GroundPorts> {
@@ -31,7 +31,7 @@ export function createGround(machine: Ports, options: EngineOptions): Ground {
   const recentLog = new RecentLog(machine.clock);
   const log = recentLog.over(machine.log);
   const ownRequests = new OwnRequests();
-  const surroundings = new Surroundings(machine.network, () => machine.clock.monotonic());
+  const surroundings = new NetworkSurroundings(machine.network, () => machine.clock.monotonic());
   const egress = createEgress({ ...ownRequests.marked({ ...machine, log }), surroundings }, options);
   const closing = new CloseStack(log);
   closing.push(() => egress.watch?.close());

@@ -7,7 +7,7 @@ import { startOne } from "../playback/failover.ts";
 import type { AnySession, Sessions } from "../playback/sessions.ts";
 import type { StartRequest } from "../playback/start-request.ts";
 import type { Channels } from "../playlist/channel.ts";
-import { Recordings, type Wanted } from "../recordings/recordings.ts";
+import { Recordings, type RecordingTarget } from "../recordings/recordings.ts";
 import type { Ground } from "./ground.ts";
 
 const GIB = 2 ** 30;
@@ -21,7 +21,7 @@ export async function openRecordings(
   channels: Channels,
 ): Promise<Recordings | null> {
   if (stateDir === null) return null;
-  const start = async (wanted: Wanted, id: string, signal: AbortSignal): Promise<AnySession> => {
+  const start = async (wanted: RecordingTarget, id: string, signal: AbortSignal): Promise<AnySession> => {
     const starts = await startsOf(wanted, channels);
     const sources = starts.map(({ selector, fileIndex, mayNamePrivate }) => ({
       start: (own: AbortSignal) =>
@@ -58,7 +58,7 @@ export async function openRecordings(
 }
 
 async function startsOf(
-  { item, directUrl, contentId, infohash, url, magnet, mayNamePrivate }: Wanted,
+  { item, directUrl, contentId, infohash, url, magnet, mayNamePrivate }: RecordingTarget,
   channels: Channels,
 ): Promise<{ selector: StartRequest["selector"]; fileIndex: number | null; mayNamePrivate: boolean }[]> {
   if (item !== undefined) {

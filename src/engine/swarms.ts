@@ -8,7 +8,7 @@ import { DHT_ROUTERS } from "../discovery/dht-routers.ts";
 import { createDiscovery } from "../discovery/discovery.ts";
 import type { LsdOptions } from "../discovery/lsd.ts";
 import { PageSlots } from "../discovery/page-tracker.ts";
-import type { Surroundings } from "../discovery/nearness.ts";
+import type { NetworkSurroundings } from "../discovery/nearness.ts";
 import type { Discovery } from "../discovery/types.ts";
 import { MillraceError } from "../errors.ts";
 import { RecordRefresh } from "../live/broadcast/record-refresh.ts";
@@ -122,7 +122,7 @@ export async function openSwarms(
 }
 
 /** Whether a server at `server` is as near to us as the address `host` of ours, which is not public. */
-function isWithinReach(surroundings: Pick<Surroundings, "nearness">, host: string, server: string): boolean {
+function isWithinReach(surroundings: Pick<NetworkSurroundings, "nearness">, host: string, server: string): boolean {
   const nearness = surroundings.nearness(server);
   return nearness === "own" || (nearness === "private" && !/^(?:127\.|::1$)/.test(host));
 }

@@ -41,7 +41,7 @@ export interface BodyHold {
 }
 
 /** One for all routes of an engine. */
-export class Admission {
+export class RequestAdmission {
   readonly #calls = new Shares(CALL_LIMITS);
   readonly #bodies = new Shares(BODY_LIMITS);
   readonly #largeBodies = new Shares(LARGE_BODY_LIMITS);

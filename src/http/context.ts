@@ -10,7 +10,7 @@ import type { Clock, Logger, RequestInfo, RuntimeFacts } from "../ports.ts";
 import type { Lease } from "../swarm/leases.ts";
 import type { Swarm, SwarmTarget } from "../swarm/types.ts";
 import type { AccessPolicy } from "./address.ts";
-import type { Admission } from "./admission.ts";
+import type { RequestAdmission } from "./admission.ts";
 import type { ApiParts } from "./api/parts.ts";
 import type { FrontStates } from "./fronts/states.ts";
 import type { Page } from "./page.ts";
@@ -42,7 +42,7 @@ export interface HttpParts {
   readonly policy: AccessPolicy;
   /** Whether the engine itself sent a request with these fields. */
   readonly isOwnRequest: (headers: Headers) => Promise<boolean>;
-  readonly admission: Admission;
+  readonly admission: RequestAdmission;
   readonly publicUrl: string | null;
   /** Which sound is converted to AAC when a request does not say. */
   readonly transcodeAudio: TranscodeAudio;

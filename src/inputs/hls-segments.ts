@@ -1,6 +1,6 @@
 /** The segments of one playlist as they come: the part that is theirs, decrypted, as transport packets. */
 import { readBounded } from "../bytes/read-bounded.ts";
-import type { ByteRange, MediaList } from "../content/hls-playlist.ts";
+import type { MediaList, ResourceRange } from "../content/hls-playlist.ts";
 import { MillraceError } from "../errors.ts";
 import { SegmentKeys } from "./hls-key.ts";
 import { checkedHead, isTransportStream } from "./sniff.ts";
@@ -121,7 +121,7 @@ export class SegmentReader {
   }
 
   /** The bytes of `range` at `url`, or all of them. */
-  async #part(url: string, range: ByteRange | null, maxBytes: number): Promise<AsyncIterable<Uint8Array>> {
+  async #part(url: string, range: ResourceRange | null, maxBytes: number): Promise<AsyncIterable<Uint8Array>> {
     const headers: Record<string, string> = range === null
       ? {}
       : { range: `bytes=${range.offset}-${range.offset + range.length - 1}` };

@@ -13,7 +13,7 @@ import { presentIndex } from "./presentation.ts";
 import { type Container, SNIFF_BYTES, sniffContainer } from "../bytes/container.ts";
 import { requireProportion } from "./plausible.ts";
 import type { FaultLedger } from "./faults.ts";
-import type { MediaIndex, OpenOptions } from "./timeline.ts";
+import type { MediaIndex, MediaOpenOptions } from "./timeline.ts";
 import { transcodeIndex } from "./transcode/transcode-index.ts";
 import type { HlsPlan, Presentation, Rendition, Renditions, TsLayout } from "./types.ts";
 
@@ -22,7 +22,7 @@ import type { HlsPlan, Presentation, Rendition, Renditions, TsLayout } from "./t
  * other work gets its turn in between. Rejects with `unsupported_media` (naming the container or codecs), `bad_media`
  * (damaged, or too much work), or the read's error.
  */
-export async function openMedia(source: ByteSource, options: OpenOptions): Promise<Presentation> {
+export async function openMedia(source: ByteSource, options: MediaOpenOptions): Promise<Presentation> {
   const work = new IndexWork(source, options.signal, {}, options.memory);
   return lasting(await present(work, options).finally(() => work.end()));
 }
@@ -100,7 +100,7 @@ async function* counted(
   if (bytes < leastBytes) onShort();
 }
 
-async function present(source: IndexWork, options: OpenOptions): Promise<Presentation> {
+async function present(source: IndexWork, options: MediaOpenOptions): Promise<Presentation> {
   const length = Math.min(SNIFF_BYTES, source.sizeBytes);
   const head = await source.read(0, length, { signal: options.signal });
   const container = sniffContainer(head);
@@ -121,7 +121,7 @@ async function present(source: IndexWork, options: OpenOptions): Promise<Present
 }
 
 /** `options` for a transport stream. Throws `unsupported_media` if they ask for fragmented MP4. */
-function asTs(options: OpenOptions): OpenOptions {
+function asTs(options: MediaOpenOptions): MediaOpenOptions {
   if (!options.fragmented) return options;
   throw new MillraceError(
     "unsupported_media",
@@ -130,7 +130,7 @@ function asTs(options: OpenOptions): OpenOptions {
 }
 
 /** Reads the index of a file. */
-type Reader = (source: ByteSource, options: OpenOptions) => Promise<MediaIndex>;
+type Reader = (source: ByteSource, options: MediaOpenOptions) => Promise<MediaIndex>;
 
 const audio = (container: Parameters<typeof openAudio>[0]): Reader => (source, options) =>
   openAudio(container, source, options);

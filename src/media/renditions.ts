@@ -7,7 +7,7 @@ import { codecName } from "./hls/codec-name.ts";
 import { IndexWork } from "./index/work.ts";
 import { planOfLayout } from "./layout-plan.ts";
 import { buildProgram } from "./mux/ts/program.ts";
-import type { Selection } from "./select.ts";
+import type { TrackSelection } from "./select.ts";
 import { layOutRuns } from "./streamed-layout.ts";
 import { bytesOfTracks, type MediaIndex } from "./timeline.ts";
 import { runsOfIndex } from "./transcode/tabled-runs.ts";
@@ -19,7 +19,7 @@ import type { HlsPlan, Presentation, Rendition } from "./types.ts";
  */
 export function renditionsOf(
   index: MediaIndex,
-  { indexes, sounds }: Selection,
+  { indexes, sounds }: TrackSelection,
   carrier: Carrier,
   options: RunsLayoutOptions,
   faults: FaultLedger,

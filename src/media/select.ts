@@ -14,7 +14,7 @@ const MAP_SOUND_BYTES = 17;
 const MAP_SUBTITLE_BYTES = 15;
 
 /** Outcome of `selectTracks`. */
-export interface Selection {
+export interface TrackSelection {
   /** Indexes into the tracks, in PMT order: video, then audio, the preferred one first, then subtitles. */
   readonly indexes: readonly number[];
   /** Indexes of all sounds that the carrier carries, the preferred one first; at most 32. */
@@ -44,7 +44,7 @@ export function selectTracks(
   usable: (index: number) => boolean,
   advice = "",
   carrier: Carrier = TS,
-): Selection {
+): TrackSelection {
   const preferred = languagesOf(preferredAudioLanguage);
   const warnings: string[] = [];
   const videos: number[] = [];

@@ -167,7 +167,7 @@ export interface MediaIndex {
 }
 
 /** Options every opener gets. */
-export type OpenOptions = PresentationOptions & {
+export type MediaOpenOptions = PresentationOptions & {
   readonly fileName: string;
   readonly signal: AbortSignal;
   /** Counts the memory that is needed while the index is read; absent: it is not counted. */

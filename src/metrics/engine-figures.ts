@@ -1,7 +1,7 @@
 /** Figures that the engine's parts keep themselves, read at each scrape. */
 import type { Clock, RuntimeFacts } from "../ports.ts";
 import { VERSION } from "../version.ts";
-import { countedElsewhere, type Family, gauge, type Sample } from "./exposition.ts";
+import { countedElsewhere, gauge, type MetricFamily, type MetricSample } from "./exposition.ts";
 import type { Traffic, TrafficTotals } from "./traffic-totals.ts";
 
 /** A swarm of either kind. */
@@ -31,14 +31,14 @@ const STATES = ["prebuffering", "playing", "stalled", "failed"] as const;
 const OUTPUTS = ["ts", "hls", "file"] as const;
 
 /** The families, for `exposition`. */
-export function engineFigures(parts: EngineFiguresParts): readonly Family[] {
+export function engineFigures(parts: EngineFiguresParts): readonly MetricFamily[] {
   const { runtime } = parts;
   const startedS = parts.clock.now() / 1000;
   const kinds = { torrent: parts.torrents, broadcast: parts.broadcasts };
-  const byKind = (read: (running: readonly Figures[], totals: TrafficTotals) => number): Sample[] =>
+  const byKind = (read: (running: readonly Figures[], totals: TrafficTotals) => number): MetricSample[] =>
     Object.entries(kinds).map(([kind, { running, totals }]) => ({ labels: { kind }, value: read(running(), totals) }));
   const total = (read: (traffic: Traffic) => number) => byKind((running, totals) => read(totals.now(running)));
-  const moved = (): Sample[] =>
+  const moved = (): MetricSample[] =>
     Object.entries(kinds).flatMap(([kind, { running, totals }]) => {
       const { downloadedBytes, uploadedBytes } = totals.now(running());
       return [
@@ -85,15 +85,15 @@ export function engineFigures(parts: EngineFiguresParts): readonly Family[] {
   ];
 }
 
-function memorySamples({ usage }: RuntimeFacts): Sample[] {
+function memorySamples({ usage }: RuntimeFacts): MetricSample[] {
   const now = usage?.();
   if (now === undefined) return [];
   const kinds = { resident: now.residentBytes, heap: now.heapBytes, external: now.externalBytes };
   return Object.entries(kinds).map(([kind, value]) => ({ labels: { kind }, value }));
 }
 
-function sessionSamples(sessions: ReturnType<EngineFiguresParts["sessions"]>): Sample[] {
-  const samples: Sample[] = [];
+function sessionSamples(sessions: ReturnType<EngineFiguresParts["sessions"]>): MetricSample[] {
+  const samples: MetricSample[] = [];
   for (const output of OUTPUTS) {
     const own = sessions.filter(({ identity }) => identity.output === output);
     for (const state of STATES) {

@@ -7,7 +7,7 @@ export const EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 export type Labels = Readonly<Record<string, string>>;
 
 /** One line: a value with its labels. */
-export interface Sample {
+export interface MetricSample {
   readonly labels: Labels;
   readonly value: number;
   /** `_bucket`, `_sum` or `_count` of a histogram; default none. */
@@ -15,30 +15,34 @@ export interface Sample {
 }
 
 /** All series of one name. */
-export interface Family {
+export interface MetricFamily {
   readonly name: string;
   /** One sentence. */
   readonly help: string;
   readonly type: "counter" | "gauge" | "histogram";
-  samples(): Iterable<Sample>;
+  samples(): Iterable<MetricSample>;
 }
 
 /** A family whose value is read when it is scraped. */
-export function gauge(name: string, help: string, read: () => number | readonly Sample[]): Family {
+export function gauge(name: string, help: string, read: () => number | readonly MetricSample[]): MetricFamily {
   return { name, help, type: "gauge", samples: () => samplesOf(read()) };
 }
 
 /** As `gauge`, for a figure that only grows; `name` ends in `_total`. */
-export function countedElsewhere(name: string, help: string, read: () => number | readonly Sample[]): Family {
+export function countedElsewhere(
+  name: string,
+  help: string,
+  read: () => number | readonly MetricSample[],
+): MetricFamily {
   return { name, help, type: "counter", samples: () => samplesOf(read()) };
 }
 
-function samplesOf(read: number | readonly Sample[]): readonly Sample[] {
+function samplesOf(read: number | readonly MetricSample[]): readonly MetricSample[] {
   return typeof read === "number" ? [{ labels: {}, value: read }] : read;
 }
 
 /** The text of all families. */
-export function exposition(families: readonly Family[]): string {
+export function exposition(families: readonly MetricFamily[]): string {
   let text = "";
   for (const family of families) {
     const { name, help, type } = family;

@@ -1,5 +1,5 @@
 /** Counters and histograms with a bounded number of series. */
-import type { Family, Labels, Sample } from "./exposition.ts";
+import type { Labels, MetricFamily, MetricSample } from "./exposition.ts";
 
 /**
  * Most series of one family. The code's own label sets are far smaller; should a label ever come from outside, a stranger
@@ -54,7 +54,7 @@ class SeriesMap<Name extends string, Value> {
 }
 
 /** Counts events; `name` ends in `_total`. */
-export class Counter<Name extends string = never> implements Family {
+export class Counter<Name extends string = never> implements MetricFamily {
   readonly name: string;
   readonly help: string;
   readonly type = "counter";
@@ -71,7 +71,7 @@ export class Counter<Name extends string = never> implements Family {
     this.#series.at(labels).count += amount;
   }
 
-  *samples(): Iterable<Sample> {
+  *samples(): Iterable<MetricSample> {
     for (const { labels, value } of this.#series) yield { labels, value: value.count };
   }
 }
@@ -83,7 +83,7 @@ interface Distribution {
 }
 
 /** Counts values by bucket. */
-export class Histogram<Name extends string = never> implements Family {
+export class Histogram<Name extends string = never> implements MetricFamily {
   readonly name: string;
   readonly help: string;
   readonly type = "histogram";
@@ -107,7 +107,7 @@ export class Histogram<Name extends string = never> implements Family {
     series.count++;
   }
 
-  *samples(): Iterable<Sample> {
+  *samples(): Iterable<MetricSample> {
     for (const { labels, value: { counts, sum, count } } of this.#series) {
       let below = 0;
       for (const [i, bound] of this.#bounds.entries()) {

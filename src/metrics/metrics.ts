@@ -1,5 +1,5 @@
 /** Events that the engine counts as they happen. Figures that a part keeps itself are read at the scrape: `engine-figures.ts`. */
-import type { Family } from "./exposition.ts";
+import type { MetricFamily } from "./exposition.ts";
 import { Counter, Histogram } from "./instruments.ts";
 
 /** Upper ends of the buckets for responses, s: from memory, from disk, from peers. */
@@ -49,7 +49,7 @@ export class Metrics {
   });
 
   /** All of them. */
-  families(): readonly Family[] {
+  families(): readonly MetricFamily[] {
     return [this.requests, this.requestSeconds, this.calls, this.startSeconds, this.startFailures, this.stalls];
   }
 }

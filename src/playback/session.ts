@@ -20,7 +20,7 @@ import { openPatiently } from "./patient-opening.ts";
 import type { OpenedFile } from "./presentations.ts";
 import { fileProblem, type Problem, swarmProblem } from "./problem.ts";
 import { Session, type SessionBaseParts } from "./session-base.ts";
-import type { Run, SharedOutputs, SharedReader } from "./shared-output.ts";
+import type { OutputRun, SharedOutputs, SharedReader } from "./shared-output.ts";
 import { runOf, type TrackedReader, trackReader } from "./tracked-reader.ts";
 
 /** Media prebuffered before `dl`: the first of these two. */
@@ -241,7 +241,7 @@ export class PlaybackSession extends Session {
     segmentS: number | null = null,
   ): ReadableStream<Uint8Array> {
     const { buffers } = this.#shared;
-    const reader = this.#shared.read(source, name, start, end, (offset, signal): Run => {
+    const reader = this.#shared.read(source, name, start, end, (offset, signal): OutputRun => {
       // Not this session's own: others may continue with it.
       const own = this.#openReader();
       return runOf(make(offset, own, signal, buffers), own);

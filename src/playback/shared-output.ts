@@ -18,7 +18,7 @@ const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 const BUCKET_BYTES = 128 * 1024;
 
 /** A run of the muxer. */
-export interface Run {
+export interface OutputRun {
   /** Bytes from the place on where the run began. */
   readonly chunks: AsyncIterable<Uint8Array>;
   /** Whether it waits for bytes that are not here. */
@@ -32,11 +32,11 @@ export interface Run {
 }
 
 /** Begins a run at `offset`. Throws `too_busy`. */
-export type RunOpener = (offset: number, signal: AbortSignal) => Run;
+export type RunOpener = (offset: number, signal: AbortSignal) => OutputRun;
 
 /** A run that is under way, and how many readers follow it. */
 interface Maker {
-  readonly run: Run;
+  readonly run: OutputRun;
   readonly ending: AbortController;
   readonly iterator: AsyncIterator<Uint8Array>;
   /** Place of the next chunk that it makes. */
@@ -67,7 +67,7 @@ export interface SharedReader {
   read(signal: AbortSignal): AsyncIterable<Uint8Array>;
   isWaiting(): boolean;
   stallReason(): StallReason | null;
-  /** As of `Run`. */
+  /** As of `OutputRun`. */
   readonly positionBytes: number | null;
   /** To be called once, also when the body was not read to its end. */
   close(): void;

@@ -2,7 +2,7 @@
 import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import type { Holder } from "../bytes/shares.ts";
 import type { SwarmReader } from "../swarm/types.ts";
-import type { Run } from "./shared-output.ts";
+import type { OutputRun } from "./shared-output.ts";
 
 /** A swarm's reader with the place of its newest read. */
 export interface TrackedReader extends SwarmReader {
@@ -44,7 +44,7 @@ export function trackReader(
 }
 
 /** A run of `chunks`, which are made from what `reader` reads. */
-export function runOf(chunks: AsyncIterable<Uint8Array>, reader: TrackedReader): Run {
+export function runOf(chunks: AsyncIterable<Uint8Array>, reader: TrackedReader): OutputRun {
   return {
     chunks,
     isWaiting: () => reader.isWaiting(),

@@ -6,7 +6,7 @@ import { Categories } from "./categories.ts";
 import { contentHashes, hashIs } from "./identity.ts";
 import { catchupDays } from "./catchup.ts";
 import { among, isIn, isIndexed, listed, titleContains, titlesWith } from "./listing.ts";
-import { libraryVersion, matchesOf, type Selection } from "./matches.ts";
+import { type ItemSelection, libraryVersion, matchesOf } from "./matches.ts";
 import { GUIDE_ID } from "./guide/export.ts";
 import { HAS_STREAM } from "./playable.ts";
 import { type LibraryTorrent, libraryTorrents, type TorrentRequest } from "./torrents.ts";
@@ -159,7 +159,7 @@ const OF_KIND: Readonly<Record<CatalogueKind, RawBuilder<unknown>>> = {
   film: sql`(NOT ${IS_CHANNEL} AND NOT ${IS_SERIES})`,
 };
 
-function selectionOf({ category, isFavorite, filter }: Omit<CatalogueRequest, keyof PageBounds>): Selection {
+function selectionOf({ category, isFavorite, filter }: Omit<CatalogueRequest, keyof PageBounds>): ItemSelection {
   const conditions = [PLAYABLE];
   if (category !== undefined) conditions.push(isIn(category));
   if (isFavorite !== undefined) conditions.push(sql`is_favorite = ${Number(isFavorite)}`);

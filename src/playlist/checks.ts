@@ -44,7 +44,7 @@ export interface Sign {
 }
 
 /** The content to look for. */
-export interface Wanted {
+export interface CheckTarget {
   readonly transportType: string;
   /** Name and value of a parameter of playback. */
   readonly selector: readonly [name: "content_id" | "infohash" | "url" | "magnet", value: string];
@@ -57,7 +57,7 @@ export interface Wanted {
 }
 
 /** Looks for peers that share a content. Rejects when there are none, and with the signal's reason. */
-export type Probe = (wanted: Wanted, signal: AbortSignal) => Promise<Sign>;
+export type ItemProbe = (wanted: CheckTarget, signal: AbortSignal) => Promise<Sign>;
 
 /** The latest result about an item. Times are Unix seconds. */
 export interface ItemCheck extends Sign {
@@ -94,10 +94,10 @@ export class ItemChecks {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #tasks: TaskList;
-  readonly #probe: Probe;
+  readonly #probe: ItemProbe;
   #running: number | null = null;
 
-  constructor(parts: { store: Store; clock: Clock; log: Logger; tasks: TaskList; probe: Probe }) {
+  constructor(parts: { store: Store; clock: Clock; log: Logger; tasks: TaskList; probe: ItemProbe }) {
     this.#store = parts.store;
     this.#clock = parts.clock;
     this.#log = parts.log;
@@ -188,7 +188,7 @@ export class ItemChecks {
       ? row.url
       : addressWithHeaders(row.url, JSON.parse(row.imported) as ImportedEntry);
     const mayNamePrivate = Boolean(row.may_name_private);
-    const account = row.account === null ? null : JSON.parse(row.account) as Wanted["account"];
+    const account = row.account === null ? null : JSON.parse(row.account) as CheckTarget["account"];
     const late = deadline(
       this.#clock,
       ITEM_TIMEOUT_MS,

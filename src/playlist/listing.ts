@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from "kysely";
 import { nextTurn } from "../bytes/turn.ts";
 import { foldText } from "../database/names.ts";
 import { itemJson, type ItemJsonOptions } from "./item-json.ts";
-import type { Db, Selection } from "./matches.ts";
+import type { Db, ItemSelection } from "./matches.ts";
 
 /** Selects the items to list. */
 export interface ItemFilter {
@@ -35,7 +35,7 @@ const MIN_INDEXED_CHARS = 3;
 const MAX_WORDS = 16;
 
 /** The items that the filter selects. A query of three characters or more begins with what the index of titles has. */
-export function selectionOf(filter: ItemFilter): Selection {
+export function selectionOf(filter: ItemFilter): ItemSelection {
   const words = wordsOf(filter).filter(isIndexed);
   const all = listed(filter.trash === true, filter.category);
   return { ...words.length > 0 ? { ...titlesWith(...words), others: all } : all, where: isSelected(filter) };
@@ -53,7 +53,7 @@ function wordsOf({ query = "" }: ItemFilter): string[] {
 }
 
 /** The items of the playlist or the trash, or of one of its categories, as candidates. */
-export function listed(isTrash: boolean, category?: string): Pick<Selection, "candidates" | "key"> {
+export function listed(isTrash: boolean, category?: string): Pick<ItemSelection, "candidates" | "key"> {
   const key = sql`id`;
   const place = sql`SELECT id FROM playlist_items WHERE is_deleted = ${Number(isTrash)}`;
   if (category === undefined) return { key, candidates: place };
@@ -70,7 +70,7 @@ export function isIn(category: string): RawBuilder<unknown> {
 }
 
 /** Items whose titles contain `texts`, which `foldText` returned and `isIndexed` accepts, as candidates. */
-export function titlesWith(...texts: readonly string[]): Pick<Selection, "candidates" | "key"> {
+export function titlesWith(...texts: readonly string[]): Pick<ItemSelection, "candidates" | "key"> {
   const phrase = texts.map((text) => `"${text.replaceAll('"', '""')}"`).join(" AND ");
   return {
     key: sql`rowid`,

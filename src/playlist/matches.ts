@@ -12,7 +12,7 @@ import type { Store } from "../database/store.ts";
 export type Db = Kysely<Schema> | Transaction<Schema>;
 
 /** Some items of the library. */
-export interface Selection {
+export interface ItemSelection {
   /** Ids among which they are looked for, all of them reached through an index: `SELECT … AS id … WHERE …`. */
   readonly candidates: RawBuilder<unknown>;
   /** The column of `candidates` that is the id. */
@@ -23,7 +23,7 @@ export interface Selection {
    * Candidates to go on with after the first `MAX_LOOKED_AT`, in the same order and with the same condition. The index of
    * titles finds few titles at once, but among 100,000 of them it takes 10 ms and more to go on where it was.
    */
-  readonly others?: Pick<Selection, "candidates" | "key">;
+  readonly others?: Pick<ItemSelection, "candidates" | "key">;
   /** Only the oldest item of each channel. Default false. */
   readonly perChannel?: boolean;
   /** Looks no further once so many were found. Default: all. */
@@ -67,7 +67,7 @@ export async function libraryVersion(db: Db): Promise<number> {
 
 /** Looks at the next `count` candidates after the id `after`: how many there were, the last, and which are selected. */
 export function lookStatement(
-  { candidates, key, where, perChannel = false }: Selection,
+  { candidates, key, where, perChannel = false }: ItemSelection,
   after: number,
   count: number,
 ): RawBuilder<{ last: number | null; looked: number; ids: string; channels: string }> {
@@ -93,7 +93,7 @@ export class Matches {
    * The ids of the items selected, as the library lists them: the oldest first, but those of an external list in its order. Do
    * not change the array: others get the same.
    */
-  async of(db: Db, selection: Selection): Promise<Float64Array> {
+  async of(db: Db, selection: ItemSelection): Promise<Float64Array> {
     const version = await libraryVersion(db);
     const { sql: text, parameters } = lookStatement(selection, 0, 0).compile(db);
     const name = JSON.stringify([text, parameters, selection.limit]);
@@ -119,7 +119,7 @@ export class Matches {
     }
   }
 
-  async #find(db: Db, selection: Selection): Promise<Float64Array> {
+  async #find(db: Db, selection: ItemSelection): Promise<Float64Array> {
     const { perChannel = false, limit = Infinity } = selection;
     const size = new StepSize(MIN_LOOKED_AT, MAX_LOOKED_AT);
     const found: number[] = [];

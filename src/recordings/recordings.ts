@@ -29,7 +29,7 @@ export const WANTED = z.object({
   mayNamePrivate: z.boolean(),
 });
 /** See `WANTED`. */
-export type Wanted = z.output<typeof WANTED>;
+export type RecordingTarget = z.output<typeof WANTED>;
 
 const FACTS = z.object({
   title: z.string(),
@@ -69,7 +69,7 @@ export interface RecordingsParts {
   /** Bytes of all recordings together; 0: no limit. */
   readonly limitBytes: number;
   /** Starts an HLS session of what is wanted. */
-  readonly start: (wanted: Wanted, id: string, signal: AbortSignal) => Promise<AnySession>;
+  readonly start: (wanted: RecordingTarget, id: string, signal: AbortSignal) => Promise<AnySession>;
 }
 
 /** Starts, lists, plays and removes recordings. */
@@ -111,7 +111,7 @@ export class Recordings {
    * Records from `fromMs` to `untilMs` (Unix ms); a time that is over is now. Resolves with its id once it is on disk.
    * Rejects with `too_busy`, `disk_full`, or `io`.
    */
-  async start(wanted: Wanted, title: string, fromMs: number, untilMs: number): Promise<string> {
+  async start(wanted: RecordingTarget, title: string, fromMs: number, untilMs: number): Promise<string> {
     if (this.#isClosed) throw new MillraceError("closed", "the engine is closing");
     if (this.#entries.size >= MAX_RECORDINGS) throw new MillraceError("too_busy", "too many recordings: delete some");
     this.#requireRoom(0);

@@ -12,10 +12,10 @@ import { type DiskShared, DiskStore } from "./disk-store.ts";
 import { HandleCache } from "./handle-cache.ts";
 import { Medium } from "./medium.ts";
 import { PieceHasher } from "./piece-hasher.ts";
-import { DEFAULT_WINDOW_BYTES, PieceWindow } from "./piece-window.ts";
+import { DEFAULT_WINDOW_BYTES, NewestPieces } from "./piece-window.ts";
 import { extentPlacement, filePlacement, piecesPerExtent } from "./placement.ts";
 import { restore } from "./restore.ts";
-import { loadResume, type Resume } from "./resume.ts";
+import { loadResume, type ResumeClaims } from "./resume.ts";
 import type { PieceCache, PieceStore, TorrentLayout } from "./types.ts";
 import { UnitLru, type UnitOwner } from "./unit-lru.ts";
 
@@ -48,7 +48,7 @@ export function diskShared(options: DiskCacheOptions, limitBytes: number): DiskS
     clock: options.clock,
     log: options.log,
     buffers,
-    window: new PieceWindow(buffers, options.windowBytes ?? DEFAULT_WINDOW_BYTES),
+    window: new NewestPieces(buffers, options.windowBytes ?? DEFAULT_WINDOW_BYTES),
     hasher: new PieceHasher(undefined, options.sha256),
     lru: new UnitLru(limitBytes, () => options.clock.monotonic(), () => {
       options.log.log("warn", "the cache limit is too small for what is being read", { limitBytes });
@@ -131,7 +131,7 @@ class DiskCache implements PieceCache {
     for (const name of names) {
       if (/^[0-9a-f]{40}\.resume\..+\.tmp$/.test(name)) await files.remove(`${this.#directory}/${name}`);
     }
-    const found: { readonly id: string; readonly resume: Resume }[] = [];
+    const found: { readonly id: string; readonly resume: ResumeClaims }[] = [];
     await forEachLimited(names.filter((name) => INFOHASH.test(name)), SCAN_CONCURRENCY, async (id) => {
       const loaded = await loadResume(files, `${this.#directory}/${id}.resume`);
       if (loaded?.resume.layout !== "files") await this.#sweepExtents(id, loaded?.resume ?? null);
@@ -173,7 +173,7 @@ class DiskCache implements PieceCache {
     return store;
   }
 
-  #addDormant(id: string, resume: Resume): void {
+  #addDormant(id: string, resume: ResumeClaims): void {
     const { lru } = this.#shared;
     const owner = this.#dormantOwner(id, resume.layout === "extents" && this.limitBytes > 0);
     const bytes = unitBytes(resume);
@@ -205,7 +205,7 @@ class DiskCache implements PieceCache {
   }
 
   /** Removes extents that the resume file doesn't claim: a crash left them, and they would never be counted. */
-  async #sweepExtents(id: string, resume: Resume | null): Promise<void> {
+  async #sweepExtents(id: string, resume: ResumeClaims | null): Promise<void> {
     const claimed = resume === null ? new Map<number, number>() : unitBytes(resume);
     for (const name of await this.#shared.files.list(`${this.#directory}/${id}`).catch(() => [])) {
       const match = EXTENT.exec(name);
@@ -216,7 +216,7 @@ class DiskCache implements PieceCache {
 }
 
 /** Bytes claimed per extent. */
-function unitBytes(resume: Resume): Map<number, number> {
+function unitBytes(resume: ResumeClaims): Map<number, number> {
   const layout = { ...resume, infohashHex: "", name: "", pieceHashes: new Uint8Array(), files: [] };
   const perExtent = piecesPerExtent(layout);
   const bytes = new Map<number, number>();

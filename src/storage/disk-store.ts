@@ -12,7 +12,7 @@ import type { BufferPool } from "./buffer-pool.ts";
 import type { DiskStoreOptions } from "./disk-store-options.ts";
 import type { Medium } from "./medium.ts";
 import type { PieceHasher } from "./piece-hasher.ts";
-import type { PieceWindow, WindowEntry } from "./piece-window.ts";
+import type { NewestPieces, WindowEntry } from "./piece-window.ts";
 import { saveResume } from "./resume.ts";
 import type { CheckProgress, PieceStore, TorrentLayout } from "./types.ts";
 import type { UnitLru, UnitOwner } from "./unit-lru.ts";
@@ -24,7 +24,7 @@ export interface DiskShared {
   readonly clock: Clock;
   readonly log: Logger;
   readonly buffers: BufferPool;
-  readonly window: PieceWindow;
+  readonly window: NewestPieces;
   readonly hasher: PieceHasher;
   readonly lru: UnitLru;
 }

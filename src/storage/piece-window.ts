@@ -20,7 +20,7 @@ export interface WindowEntry {
 }
 
 /** Shared by all torrents of a cache. Reads copy, so a buffer that left the window has no readers. */
-export class PieceWindow {
+export class NewestPieces {
   readonly #limitBytes: number;
   readonly #buffers: BufferPool;
   /** Clean entries, least recently used first. */

@@ -7,7 +7,7 @@ import { diskComponent, diskPaths } from "./disk-names.ts";
 import type { TorrentLayout } from "./types.ts";
 
 /** A run of bytes within one unit. */
-export interface Part {
+export interface UnitRun {
   readonly unit: number;
   /** Offset in the unit. */
   readonly position: number;
@@ -26,7 +26,7 @@ export interface Placement {
   /** True for a padding file (BEP 47): its zeros need not be stored. */
   isPadding(unit: number): boolean;
   /** The parts of `[offset, offset + length)` of the torrent's byte space, in order. */
-  locate(offset: number, length: number): Part[];
+  locate(offset: number, length: number): UnitRun[];
   /** Pieces that have a byte in the unit: `[first, end)`. */
   piecesOf(unit: number): { readonly first: number; readonly end: number };
 }
@@ -51,7 +51,7 @@ export function extentPlacement(layout: TorrentLayout, directory: string): Place
     isPadding: () => false,
     piecesOf: (unit) => ({ first: unit * perExtent, end: Math.min((unit + 1) * perExtent, layout.pieceCount) }),
     locate(offset, length) {
-      const parts: Part[] = [];
+      const parts: UnitRun[] = [];
       for (let at = 0; at < length;) {
         const unit = Math.floor((offset + at) / extentBytes);
         const position = offset + at - unit * extentBytes;
@@ -108,7 +108,7 @@ export function filePlacement(
       return { first, end: sizeBytes === 0 ? first : Math.ceil((offset + sizeBytes) / pieceLengthBytes) };
     },
     locate(offset, length) {
-      const parts: Part[] = [];
+      const parts: UnitRun[] = [];
       let at = 0;
       for (let unit = fileAt(offset); at < length && unit < files.length; unit++) {
         const file = files[unit]!;

@@ -5,7 +5,7 @@ import type { FilePort } from "../ports.ts";
 import type { Placement } from "./placement.ts";
 
 /** The claims of a resume file. None of them is trusted until the files have been checked. */
-export interface Resume {
+export interface ResumeClaims {
   readonly layout: Placement["kind"];
   readonly pieceLengthBytes: number;
   readonly pieceCount: number;
@@ -24,7 +24,7 @@ const VERSION = 1;
 const MAX_RESUME_BYTES = 16 * 1024 * 1024;
 
 /** Saves atomically. Rejects with `disk_full` or `io`. */
-export async function saveResume(files: FilePort, path: string, resume: Resume): Promise<void> {
+export async function saveResume(files: FilePort, path: string, resume: ResumeClaims): Promise<void> {
   const { have, shortPieces } = resume;
   const text = JSON.stringify({
     version: VERSION,
@@ -39,7 +39,7 @@ export async function saveResume(files: FilePort, path: string, resume: Resume):
 export async function loadResume(
   files: FilePort,
   path: string,
-): Promise<{ readonly resume: Resume; readonly savedMs: number } | null> {
+): Promise<{ readonly resume: ResumeClaims; readonly savedMs: number } | null> {
   try {
     const { modifiedMs } = await files.info(path);
     const bytes = await files.readFile(path, { maxBytes: MAX_RESUME_BYTES });
@@ -54,7 +54,7 @@ export async function loadResume(
 const isCount = (value: unknown): value is number =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 
-function parseResume(text: string): Resume | null {
+function parseResume(text: string): ResumeClaims | null {
   const raw: unknown = JSON.parse(text);
   if (typeof raw !== "object" || raw === null) return null;
   const fields = raw as Record<string, unknown>;

@@ -1,6 +1,6 @@
 /** The storage interface that the swarm uses, implemented in memory and on disk. */
 import type { Bitfield } from "../bytes/bitfield.ts";
-import type { PieceShape } from "../bytes/piece-shape.ts";
+import type { PieceSizes } from "../bytes/piece-shape.ts";
 import type { Allocate } from "../bytes/source.ts";
 
 /** Progress of hashing what is on the medium, in pieces. */
@@ -72,7 +72,7 @@ export interface PieceCache {
 }
 
 /** The facts about a torrent that storage needs. */
-export interface TorrentLayout extends PieceShape {
+export interface TorrentLayout extends PieceSizes {
   readonly infohashHex: string;
   readonly name: string;
   readonly pieceCount: number;

@@ -37,7 +37,7 @@ export interface SwarmContext {
   readonly externalAddresses: ExternalAddresses;
   /** Whether strangers can connect to `listenPort`. */
   readonly reachability: Reachability;
-  /** As `Surroundings.isNear`. */
+  /** As `NetworkSurroundings.isNear`. */
   readonly isNear: (host: string) => boolean;
   readonly slots: DialSlots;
   readonly downloadBucket: TokenBucket;

@@ -14,7 +14,7 @@
  * in the local network is its own source. Except at public addresses, the ports of well-known services are never
  * dialled.
  */
-import type { Nearness, Surroundings } from "../discovery/nearness.ts";
+import type { Nearness, NetworkSurroundings } from "../discovery/nearness.ts";
 import type { PeerOrigin, ServerScope } from "../discovery/types.ts";
 import type { SocketAddress } from "../ports.ts";
 import { addressKey } from "./address.ts";
@@ -57,9 +57,9 @@ const SERVICE_PORTS: ReadonlySet<number> = new Set([
 
 /** Decides whom the swarms of an engine dial. */
 export class DialRule {
-  readonly #surroundings: Pick<Surroundings, "nearness">;
+  readonly #surroundings: Pick<NetworkSurroundings, "nearness">;
 
-  constructor(surroundings: Pick<Surroundings, "nearness">) {
+  constructor(surroundings: Pick<NetworkSurroundings, "nearness">) {
     this.#surroundings = surroundings;
   }
 

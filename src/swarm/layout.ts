@@ -1,5 +1,5 @@
 /** Arithmetic on a torrent's pieces and blocks. */
-import { pieceBytes, type PieceShape as PieceSizes, requestableBytes } from "../bytes/piece-shape.ts";
+import { pieceBytes, type PieceSizes as PieceSizes, requestableBytes } from "../bytes/piece-shape.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 
 export { pieceBytes };

@@ -1,6 +1,6 @@
 /** What all swarms of an engine share: one listener, one set of limits, one table of leases. */
 import { deadline, withSignal } from "../bytes/deadline.ts";
-import { Surroundings } from "../discovery/nearness.ts";
+import { NetworkSurroundings } from "../discovery/nearness.ts";
 import { refuseAll } from "../discovery/redirects.ts";
 import { PEER_RECEIVE_BUFFER_BYTES } from "../discovery/shared-socket.ts";
 import type { Discovery } from "../discovery/types.ts";
@@ -52,7 +52,7 @@ export interface SwarmManagerOptions {
   /** Default: refuses all. */
   readonly transportFileFetch?: TransportFileFetch;
   /** Shared with other users that ask how near an address is. Default: a new one. */
-  readonly surroundings?: Surroundings;
+  readonly surroundings?: NetworkSurroundings;
   /** 20 bytes (see `createPeerId`). */
   readonly peerId: Uint8Array;
   /** Default "0.0.0.0". */
@@ -110,7 +110,7 @@ export class TorrentSwarmManager implements SwarmManager {
     this.#options = options;
     const { clock } = ports;
     this.swarms = new LeasedSwarms(clock, options.lingerMs ?? DEFAULT_LINGER_MS);
-    const surroundings = options.surroundings ?? new Surroundings(ports.network, () => clock.monotonic());
+    const surroundings = options.surroundings ?? new NetworkSurroundings(ports.network, () => clock.monotonic());
     this.context = {
       ports,
       cache: this.#orderedCache(options.cache),

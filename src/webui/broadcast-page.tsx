@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Broadcasting: start one from a file or an address, see which members it reaches and on which paths. */
 import { Heading } from "./heading.tsx";
-import { type Broadcast, call } from "./engine.ts";
+import { type ApiBroadcast, call } from "./engine.ts";
 import { copyText } from "./insecure.ts";
 import { playHash } from "./naming.ts";
 import { MemberRows } from "./peer-list.tsx";
@@ -19,11 +19,11 @@ export interface BroadcastPageProps {
 
 /** The room of broadcasts. */
 export function BroadcastPage({ failed }: BroadcastPageProps) {
-  const [list, setList] = useState<readonly Broadcast[] | null>(null);
+  const [list, setList] = useState<readonly ApiBroadcast[] | null>(null);
   const [isStarting, setStarting] = useState(false);
   const [trouble, setTrouble] = useState("");
   const refused = (error: unknown) => setTrouble(errorText(error));
-  const look = async () => setList((await call<{ broadcasts: Broadcast[] }>("broadcast_list")).broadcasts);
+  const look = async () => setList((await call<{ broadcasts: ApiBroadcast[] }>("broadcast_list")).broadcasts);
   useEffect(() => {
     const ending = new AbortController();
     const run = async () => {
@@ -91,7 +91,7 @@ export function BroadcastPage({ failed }: BroadcastPageProps) {
   );
 }
 
-function BroadcastCard({ broadcast, stop }: { readonly broadcast: Broadcast; readonly stop: () => void }) {
+function BroadcastCard({ broadcast, stop }: { readonly broadcast: ApiBroadcast; readonly stop: () => void }) {
   const { title, source, content_id, input, upload, peers, members, lost, ended, error, error_code } = broadcast;
   const [note, setNote] = useState("");
   const copy = () => copyText(content_id).then((isCopied) => setNote(isCopied ? text("copied") : content_id));

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Which other engines may play their streams here, and those that ask. */
-import { call, type CastSenders } from "./engine.ts";
+import { type ApiCastSenders, call } from "./engine.ts";
 import { useState } from "./state.ts";
 import { errorText, text } from "./texts.ts";
 
@@ -9,7 +9,7 @@ const SHOWN_DIGITS = 12;
 
 /** Properties of `CastCard`. */
 export interface CastCardProps {
-  readonly senders: CastSenders;
+  readonly senders: ApiCastSenders;
   /** They are to be read again. */
   readonly changed: () => void;
 }

@@ -2,7 +2,7 @@
 /** What plays elsewhere: on a television, in a program, on another page; and its remote control. */
 import { useRef } from "hono/jsx/dom";
 import { Heading } from "./heading.tsx";
-import { act, type OtherPlayer, type PlayerStatus } from "./engine.ts";
+import { act, type ApiPlayerStatus, type OtherPlayer } from "./engine.ts";
 import { useEffect, useState } from "./state.ts";
 import { clockText, errorText, text } from "./texts.ts";
 
@@ -21,7 +21,7 @@ export interface CastPageProps {
 
 /** The remote control. */
 export function CastPage({ title, player: { id, name }, back }: CastPageProps) {
-  const [status, setStatus] = useState<PlayerStatus | null>(null);
+  const [status, setStatus] = useState<ApiPlayerStatus | null>(null);
   const [trouble, setTrouble] = useState("");
   const movedMs = useRef(-Infinity);
   const failed = (error: unknown) => setTrouble(errorText(error));
@@ -30,7 +30,7 @@ export function CastPage({ title, player: { id, name }, back }: CastPageProps) {
     const look = async () => {
       while (!ending.signal.aborted) {
         try {
-          const now = await act("get_player_status", { player_id: id }) as PlayerStatus;
+          const now = await act("get_player_status", { player_id: id }) as ApiPlayerStatus;
           if (ending.signal.aborted) return;
           setTrouble("");
           setStatus((before) =>

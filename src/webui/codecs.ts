@@ -1,6 +1,6 @@
 /** Names of codecs that people know, from the strings that browsers use (RFC 6381). */
 
-import type { Track } from "./engine.ts";
+import type { ApiTrack } from "./engine.ts";
 
 const NAMES: readonly (readonly [RegExp, string])[] = [
   [/^(hvc1|hev1|hevc|h265)/i, "HEVC (H.265)"],
@@ -38,10 +38,10 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** What a browser lacks for `tracks`: names of codecs for the picture and for the sound, empty when it has them. */
 export function missingCodecs(
-  tracks: readonly Pick<Track, "kind" | "codec">[],
+  tracks: readonly Pick<ApiTrack, "kind" | "codec">[],
   canDecode: (type: string) => boolean,
 ): { readonly picture: string; readonly sound: string } {
-  const lacking = (kind: Track["kind"]) => {
+  const lacking = (kind: ApiTrack["kind"]) => {
     const own = tracks.filter((track) => track.kind === kind);
     const isServed = own.length === 0 || own.some(({ codec }) => !(codec in TYPES) || canDecode(TYPES[codec]!));
     return isServed ? "" : codecNames(own.map(({ codec }) => codec).join(","));

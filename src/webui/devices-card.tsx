@@ -1,15 +1,15 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Devices of the household that are signed in to the page, each of which can be removed. */
-import { call, type Device, ownDevice, signOutHere } from "./engine.ts";
+import { type ApiDevice, call, ownDevice, signOutHere } from "./engine.ts";
 import { useEffect, useState } from "./state.ts";
 import { errorText, text, timeText } from "./texts.ts";
 
 /** The card. */
 export function DevicesCard() {
-  const [devices, setDevices] = useState<readonly Device[]>([]);
+  const [devices, setDevices] = useState<readonly ApiDevice[]>([]);
   const [trouble, setTrouble] = useState("");
   const refused = (error: unknown) => setTrouble(errorText(error));
-  const look = () => call<{ devices: Device[] }>("get_devices").then((got) => setDevices(got.devices), refused);
+  const look = () => call<{ devices: ApiDevice[] }>("get_devices").then((got) => setDevices(got.devices), refused);
   useEffect(() => void look(), []);
   const remove = (id: number) => {
     setTrouble("");

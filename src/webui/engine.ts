@@ -15,25 +15,25 @@ export class EngineError extends Error {
 }
 
 /** A file of a torrent. */
-export interface MediaFile {
+export interface ApiMediaFile {
   readonly index: number;
   readonly filename: string;
   readonly size?: number;
 }
 
 /** What `get_media_files` returns, as far as the page uses it. */
-export interface MediaFiles {
+export interface ApiMediaFiles {
   readonly infohash: string;
   /** Of a torrent of version 2, or of both versions. */
   readonly infohash_v2?: string;
   readonly name: string;
   readonly type: "live" | "vod";
   readonly transport_type: "bt" | "hls" | "wrapper";
-  readonly files: readonly MediaFile[];
+  readonly files: readonly ApiMediaFile[];
 }
 
 /** What `analyze_content` returns, as far as the page uses it. */
-export interface Analysis {
+export interface ApiAnalysis {
   readonly content_type: string;
   readonly infohash: string | null;
   readonly item_url: string | null;
@@ -51,7 +51,7 @@ export interface Started {
 }
 
 /** A track of the output, by its codec's usual name. */
-export interface Track {
+export interface ApiTrack {
   readonly kind: "video" | "audio" | "subtitle" | "other";
   readonly codec: string;
   /** BCP 47 or ISO 639-2; null when unknown. */
@@ -112,7 +112,7 @@ export interface Stat {
     }
     | null;
   /** With `detail=1`: the tracks of the output; null of broadcasts and while they are not known. */
-  readonly tracks?: readonly Track[] | null;
+  readonly tracks?: readonly ApiTrack[] | null;
   /** With `detail=1`: pieces on the disk that are being verified; null: none. */
   readonly checking?: { readonly done: number; readonly total: number } | null;
   /** With `detail=1`: the fastest peers; of a broadcast none. */
@@ -209,7 +209,7 @@ export interface OtherPlayer {
 }
 
 /** What such a player does, as `get_player_status` returns it. Seconds, and percent; null where it does not say. */
-export interface PlayerStatus {
+export interface ApiPlayerStatus {
   readonly state: "idle" | "playing" | "paused";
   readonly position: number | null;
   readonly duration: number | null;
@@ -235,7 +235,7 @@ export function useToken(value: string): void {
 }
 
 /** A device that is signed in, as `get_devices` returns it. Unix seconds. */
-export interface Device {
+export interface ApiDevice {
   readonly id: number;
   readonly login: string;
   readonly name: string;
@@ -332,7 +332,7 @@ export function playNow({ command_url }: Started): void {
 }
 
 /** What `get_settings` returns. Bytes, and bytes per second. */
-export interface Settings {
+export interface ApiSettings {
   readonly version: { readonly version: string; readonly platform: string };
   readonly runtime: string;
   readonly access: { readonly intranet: boolean; readonly internet: boolean };
@@ -353,7 +353,7 @@ export interface Settings {
 }
 
 /** A line of the log, as `get_log` returns it. `time` is in Unix seconds. */
-export interface LogLine {
+export interface ApiLogLine {
   readonly time: number;
   readonly level: "error" | "warn";
   readonly message: string;
@@ -361,7 +361,7 @@ export interface LogLine {
 }
 
 /** Other engines, as `get_cast_senders` returns them. */
-export interface CastSenders {
+export interface ApiCastSenders {
   /** This engine's own; null: it takes nothing. */
   readonly key: string | null;
   readonly allowed: readonly { readonly key: string; readonly name: string }[];
@@ -369,7 +369,7 @@ export interface CastSenders {
 }
 
 /** A broadcast that this engine sends, as `broadcast_list` returns it. Bytes per second. */
-export interface Broadcast {
+export interface ApiBroadcast {
   readonly title: string;
   readonly source: string;
   readonly content_id: string;
@@ -385,7 +385,7 @@ export interface Broadcast {
 }
 
 /** What a torrent does before it plays, as `get_torrent_progress` returns it. */
-export interface TorrentProgress {
+export interface ApiTorrentProgress {
   readonly is_running: boolean;
   readonly peers: number;
   readonly known_peers: number;

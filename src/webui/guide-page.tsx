@@ -4,7 +4,7 @@ import { useRef } from "hono/jsx/dom";
 import { call, type Item } from "./engine.ts";
 import { Heading } from "./heading.tsx";
 import { addressOf, titleOf } from "./item-row.tsx";
-import type { Programme } from "./programme.ts";
+import type { ApiProgramme } from "./programme.ts";
 import { RecordButton } from "./record-button.tsx";
 import { useEffect, useState } from "./state.ts";
 import { errorText, hourText, text, timeText } from "./texts.ts";
@@ -25,7 +25,7 @@ const MAX_PAGES = 30;
 /** A channel with its programmes in the time that is shown. */
 interface Line {
   readonly item: Item;
-  readonly programmes: readonly Programme[];
+  readonly programmes: readonly ApiProgramme[];
 }
 
 /** Channels that have a guide, and the page of the library after them; null: there are no more. */
@@ -37,7 +37,7 @@ interface Channels {
 /** What was chosen in the grid. */
 interface Chosen {
   readonly item: Item;
-  readonly programme: Programme;
+  readonly programme: ApiProgramme;
 }
 
 /** The room of the grid. */
@@ -194,12 +194,15 @@ async function linesOf(items: readonly Item[], fromS: number): Promise<Line[]> {
   const lines: Line[] = [];
   for (let at = 0; at < items.length; at += PAGE_CHANNELS) {
     const part = items.slice(at, at + PAGE_CHANNELS);
-    const { channels } = await call<{ channels: { playlist_item_id: number; programmes: Programme[] }[] }>("epg_get", {
-      playlist_item_id: part.map(({ id }) => id).join(),
-      from: String(fromS),
-      to: String(fromS + SHOWN_S),
-      language: navigator.languages.slice(0, 8).join(),
-    });
+    const { channels } = await call<{ channels: { playlist_item_id: number; programmes: ApiProgramme[] }[] }>(
+      "epg_get",
+      {
+        playlist_item_id: part.map(({ id }) => id).join(),
+        from: String(fromS),
+        to: String(fromS + SHOWN_S),
+        language: navigator.languages.slice(0, 8).join(),
+      },
+    );
     const byId = new Map(channels.map(({ playlist_item_id: id, programmes }) => [id, programmes]));
     lines.push(...part.map((item) => ({ item, programmes: byId.get(item.id) ?? [] })));
   }

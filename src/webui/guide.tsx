@@ -2,7 +2,7 @@
 /** What is on a channel: in a line, and as the list of its programmes. */
 import { call } from "./engine.ts";
 import type { Stream } from "./naming.ts";
-import type { Epg, Programme } from "./programme.ts";
+import type { ApiProgramme, Epg } from "./programme.ts";
 import { RecordButton } from "./record-button.tsx";
 import { useEffect, useState } from "./state.ts";
 import { dayText, errorText, hourText, text } from "./texts.ts";
@@ -37,7 +37,7 @@ export function OnAir({ stream, infohash }: { readonly stream: Stream; readonly 
     const language = navigator.languages.slice(0, 8).join();
     const look = () => {
       // Without a token there is less to show, and nothing to complain of.
-      call<{ channels: { programmes: Programme[] }[] }>("epg_get", { ...Object.fromEntries(named), language })
+      call<{ channels: { programmes: ApiProgramme[] }[] }>("epg_get", { ...Object.fromEntries(named), language })
         .then(({ channels }) => setEpg(nowAndNext(channels.flatMap(({ programmes }) => programmes))), () => {});
     };
     look();
@@ -51,7 +51,7 @@ export function OnAir({ stream, infohash }: { readonly stream: Stream; readonly 
   );
 }
 
-function nowAndNext(programmes: readonly Programme[]): Epg {
+function nowAndNext(programmes: readonly ApiProgramme[]): Epg {
   const nowS = Date.now() / 1000;
   return {
     now: programmes.find(({ start, stop }) => start <= nowS && nowS < stop) ?? null,
@@ -61,7 +61,7 @@ function nowAndNext(programmes: readonly Programme[]): Epg {
 
 /** The programmes of an item's channel, day by day; each opens to what it is about. */
 export function ProgrammeList({ id }: { readonly id: number }) {
-  const [programmes, setProgrammes] = useState<readonly Programme[] | null>(null);
+  const [programmes, setProgrammes] = useState<readonly ApiProgramme[] | null>(null);
   const [trouble, setTrouble] = useState("");
   const nowS = Math.floor(Date.now() / 1000);
   useEffect(() => {
@@ -71,7 +71,7 @@ export function ProgrammeList({ id }: { readonly id: number }) {
       to: String(nowS + AFTER_S),
       language: navigator.languages.slice(0, 8).join(),
     };
-    call<{ channels: { programmes: Programme[] }[] }>("epg_get", params)
+    call<{ channels: { programmes: ApiProgramme[] }[] }>("epg_get", params)
       .then(
         ({ channels: [channel] }) => setProgrammes(channel?.programmes ?? []),
         (error) => setTrouble(errorText(error)),
@@ -80,7 +80,7 @@ export function ProgrammeList({ id }: { readonly id: number }) {
   if (trouble !== "") return <p role="alert">{trouble}</p>;
   if (programmes === null) return null;
   if (programmes.length === 0) return <p class="note">{text("noProgrammes")}</p>;
-  const days = new Map<string, Programme[]>();
+  const days = new Map<string, ApiProgramme[]>();
   for (const programme of programmes) {
     const day = dayText(programme.start);
     days.set(day, [...days.get(day) ?? [], programme]);
@@ -106,7 +106,7 @@ export function ProgrammeList({ id }: { readonly id: number }) {
 interface OneProgrammeProps {
   /** Number of the channel's item. */
   readonly id: number;
-  readonly programme: Programme;
+  readonly programme: ApiProgramme;
   readonly nowS: number;
 }
 

@@ -9,7 +9,7 @@ import { text } from "./texts.ts";
 const SEARCH_DELAY_MS = 150;
 
 /** A category, as `playlist_get_categories` returns it. */
-export interface Category {
+export interface ApiCategory {
   readonly name: string;
   readonly items: number;
 }
@@ -17,7 +17,7 @@ export interface Category {
 /** Properties of `LibraryBar`. */
 export interface LibraryBarProps {
   readonly filter: Filter;
-  readonly categories: readonly Category[];
+  readonly categories: readonly ApiCategory[];
   readonly count: string;
   readonly change: (part: Partial<Filter>) => void;
   readonly importFile: (file: File) => void;

@@ -5,7 +5,7 @@ import { type Check, renewedChecks } from "./checks.ts";
 import { call, type Item, type Task } from "./engine.ts";
 import { ItemDialog } from "./item-dialog.tsx";
 import { ItemRow, type Row } from "./item-row.tsx";
-import { type Category, LibraryBar } from "./library-bar.tsx";
+import { type ApiCategory, LibraryBar } from "./library-bar.tsx";
 import { type Filter, filterOf, libraryHash } from "./library-filter.ts";
 import { watchLibrary } from "./library-watch.ts";
 import { Heading } from "./heading.tsx";
@@ -48,7 +48,7 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
   const [filter, setFilter] = useState<Filter>(filterOf(location.hash));
   const [version, setVersion] = useState(0);
   const [found, setFound] = useState<Found | null>(null);
-  const [categories, setCategories] = useState<readonly Category[]>([]);
+  const [categories, setCategories] = useState<readonly ApiCategory[]>([]);
   const [checks, setChecks] = useState<ReadonlyMap<number, Check>>(new Map());
   const [task, setTask] = useState<Task | null>(null);
   const [opened, setOpened] = useState<Row | null>(null);
@@ -117,7 +117,10 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
     return () => clearInterval(timer);
   }, [hasGuide]);
   useEffect(() => {
-    call<{ categories: Category[] }>("playlist_get_categories").then((got) => setCategories(got.categories), () => {});
+    call<{ categories: ApiCategory[] }>("playlist_get_categories").then(
+      (got) => setCategories(got.categories),
+      () => {},
+    );
   }, [version]);
   const begin = (work: Promise<{ task_id: number }>) => work.then(({ task_id }) => showTask(task_id), refused);
   const importFile = (file: File) => void begin(call<{ task_id: number }>("playlist_import", {}, file));

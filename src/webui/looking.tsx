@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Progress while the engine looks a torrent up: the known peers, and how much of its description is here. */
-import { call, type TorrentProgress } from "./engine.ts";
+import { type ApiTorrentProgress, call } from "./engine.ts";
 import { useEffect, useState } from "./state.ts";
 import { bytesText, text } from "./texts.ts";
 
@@ -22,13 +22,13 @@ export interface LookingProps {
 
 /** A line that moves, and what is known so far. */
 export function Looking({ infohash }: LookingProps) {
-  const [progress, setProgress] = useState<TorrentProgress | null>(null);
+  const [progress, setProgress] = useState<ApiTorrentProgress | null>(null);
   useEffect(() => {
     if (infohash === null) return;
     const ending = new AbortController();
     const look = async () => {
       while (!ending.signal.aborted) {
-        setProgress(await call<TorrentProgress>("get_torrent_progress", { infohash }));
+        setProgress(await call<ApiTorrentProgress>("get_torrent_progress", { infohash }));
         await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
       }
     };
@@ -45,7 +45,7 @@ export function Looking({ infohash }: LookingProps) {
 }
 
 /** The progress in words. */
-export function progressText({ peers, known_peers, metadata, checking, trackers, unread }: TorrentProgress): string {
+export function progressText({ peers, known_peers, metadata, checking, trackers, unread }: ApiTorrentProgress): string {
   // A wrong passkey or an unregistered torrent is all that a user of a private tracker has to know.
   const refusals = known_peers > 0 ? [] : trackers.filter(({ error }) => error !== null).slice(0, MAX_REFUSALS);
   return [

@@ -1,13 +1,13 @@
 /** What the user pasted, as parameters of the API. */
 
 /** The rooms of the page. */
-export type Room = "play" | "library" | "guide" | "recordings" | "lists" | "broadcast" | "settings";
+export type PageRoom = "play" | "library" | "guide" | "recordings" | "lists" | "broadcast" | "settings";
 
-const ROOMS: readonly Room[] = ["play", "library", "guide", "recordings", "lists", "broadcast", "settings"];
+const ROOMS: readonly PageRoom[] = ["play", "library", "guide", "recordings", "lists", "broadcast", "settings"];
 
 /** The hash of the page's address: the room, and the stream played in it. */
-export interface Place {
-  readonly room: Room;
+export interface PagePlace {
+  readonly room: PageRoom;
   /** What the user pasted or chose, as `nameOf` takes it; null at the start. */
   readonly query: string | null;
   /** Number of the file that plays, as the engine counts them; null: none was chosen yet. */
@@ -17,7 +17,7 @@ export interface Place {
 }
 
 /** Reads a hash as `playHash` makes it; anything else is the room that plays. */
-export function placeOf(hash: string): Place {
+export function placeOf(hash: string): PagePlace {
   const [room = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const params = new URLSearchParams(query);
   const file = wholeNumber(params.get("file"));
@@ -33,7 +33,7 @@ function wholeNumber(value: string | null): number | null {
   return value !== null && /^\d{1,7}$/.test(value) ? Number(value) : null;
 }
 
-/** The address of playing `pasted`, for links and for the back button; `file` and `atS` as in `Place`. */
+/** The address of playing `pasted`, for links and for the back button; `file` and `atS` as in `PagePlace`. */
 export function playHash(pasted: string, file: number | null = null, atS = 0): string {
   const params = new URLSearchParams({ q: pasted });
   if (file !== null) params.set("file", String(file));

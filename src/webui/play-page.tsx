@@ -2,12 +2,12 @@
 /** From what was pasted or dropped to a player: analysed, files listed, played. */
 import { CastPage } from "./cast-page.tsx";
 import {
-  type Analysis,
+  type ApiAnalysis,
+  type ApiMediaFile,
+  type ApiMediaFiles,
   call,
   callPublic,
   EngineError,
-  type MediaFile,
-  type MediaFiles,
   type OtherPlayer,
   requireToken,
 } from "./engine.ts";
@@ -42,7 +42,7 @@ type Shown =
   | { readonly step: "message"; readonly message: string }
   | { readonly step: "list"; readonly url: string }
   | { readonly step: "elsewhere"; readonly url: string; readonly message: string }
-  | { readonly step: "files"; readonly media: MediaFiles; readonly stream: Stream; readonly files: MediaFile[] };
+  | { readonly step: "files"; readonly media: ApiMediaFiles; readonly stream: Stream; readonly files: ApiMediaFile[] };
 
 type FilesShown = Extract<Shown, { step: "files" }>;
 
@@ -248,7 +248,7 @@ async function openNamed(named: NonNullable<ReturnType<typeof nameOf>>): Promise
   const { query } = named;
   const mistake = mistakeText(query);
   if (mistake !== null) return { step: "message", message: mistake };
-  const analysis = await callPublic<Analysis>("analyze_content", { query });
+  const analysis = await callPublic<ApiAnalysis>("analyze_content", { query });
   // The analysis gives a lookup some seconds; an id that is not found by then may still be.
   if (isId(query) && analysis.item_url === null) return await openStream({ content_id: query });
   if (analysis.infohash !== null) {
@@ -283,7 +283,7 @@ const MAX_ASKED = 20;
 async function openStream(stream: Stream): Promise<Shown> {
   for (let asked = 1;; asked++) {
     try {
-      return filesOf(await callPublic<MediaFiles>("get_media_files", stream), stream);
+      return filesOf(await callPublic<ApiMediaFiles>("get_media_files", stream), stream);
     } catch (error) {
       const goesOn = error instanceof EngineError && error.code === 6 && error.message !== UNTOLD;
       if (!goesOn || asked === MAX_ASKED) throw error;
@@ -292,11 +292,11 @@ async function openStream(stream: Stream): Promise<Shown> {
 }
 
 async function openFile(file: File): Promise<Shown> {
-  const media = await callPublic<MediaFiles>("get_media_files", {}, file);
+  const media = await callPublic<ApiMediaFiles>("get_media_files", {}, file);
   // The engine keeps the transport file under its infohash.
   return filesOf(media, { infohash: media.infohash });
 }
 
-function filesOf(media: MediaFiles, stream: Stream): Shown {
+function filesOf(media: ApiMediaFiles, stream: Stream): Shown {
   return { step: "files", media, stream, files: media.type === "live" ? [] : offeredFiles(media.files) };
 }

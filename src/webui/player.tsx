@@ -3,8 +3,8 @@
 import { useRef } from "hono/jsx/dom";
 import { canDecode, codecNames, missingCodecs } from "./codecs.ts";
 import {
+  type ApiMediaFile,
   keepSession,
-  type MediaFile,
   type OtherPlayer,
   playNow,
   readStat,
@@ -25,7 +25,7 @@ import { PeerList } from "./peer-list.tsx";
 import { PiecePicture } from "./piece-picture.tsx";
 import { type Contact, figuresText, statusOf } from "./player-status.ts";
 import { keep, kept } from "./preferences.ts";
-import { Resume } from "./resume.ts";
+import { WatchedPosition } from "./resume.ts";
 import { SharePanel } from "./share-panel.tsx";
 import { useEffect, useState } from "./state.ts";
 import { errorText, text } from "./texts.ts";
@@ -38,7 +38,7 @@ export interface PlayerProps {
   readonly stream: Stream;
   readonly infohash: string;
   /** All that can be played of it, and which of them this is; none of a broadcast. */
-  readonly files: readonly MediaFile[];
+  readonly files: readonly ApiMediaFile[];
   readonly at: number;
   /** Where the address wants it to begin, s; 0: where it was left off. */
   readonly fromS: number;
@@ -66,7 +66,7 @@ const PAUSED_S = 3600;
 /** One file as it is watched. */
 interface Watched {
   readonly at: number;
-  readonly resume: Resume;
+  readonly resume: WatchedPosition;
   /** Where the picture was last, s: the next session continues there. */
   lastS: number;
   /** What the address says, s. */
@@ -94,7 +94,12 @@ export function Player(props: PlayerProps) {
   const { isFull, isIdle } = useFullScreen();
   const watched = useRef<Watched>(null);
   if (watched.current?.at !== at) {
-    watched.current = { at, lastS: 0, addressedS: -Infinity, resume: new Resume(infohash, stream["_idx"] ?? "0") };
+    watched.current = {
+      at,
+      lastS: 0,
+      addressedS: -Infinity,
+      resume: new WatchedPosition(infohash, stream["_idx"] ?? "0"),
+    };
   }
   const file = watched.current;
 

@@ -1,7 +1,7 @@
 /** Programmes as the engine's methods return them. */
 
 /** A programme of a guide. Unix seconds. */
-export interface Programme {
+export interface ApiProgramme {
   readonly start: number;
   readonly stop: number;
   readonly title: string;
@@ -14,6 +14,6 @@ export interface Programme {
 
 /** What is on, and what is next. */
 export interface Epg {
-  readonly now: Programme | null;
-  readonly next: Programme | null;
+  readonly now: ApiProgramme | null;
+  readonly next: ApiProgramme | null;
 }

@@ -7,7 +7,7 @@ const RESUME_FROM_S = 30;
 const TELL_EVERY_MS = 10_000;
 
 /** The position of one file. */
-export class Resume {
+export class WatchedPosition {
   readonly #infohash: string;
   readonly #fileIndex: string;
   readonly #key: string;

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Cards of the settings: the engine, who may call it, how fast it may be, its token. */
-import { call, callPublic, type Settings } from "./engine.ts";
+import { type ApiSettings, call, callPublic } from "./engine.ts";
 import { copyText } from "./insecure.ts";
 import { isLoopback } from "./naming.ts";
 import { QrCode } from "./qr.tsx";
@@ -12,7 +12,7 @@ const MEGABIT = 125_000;
 
 /** Properties of cards that show settings. */
 export interface CardProps {
-  readonly settings: Settings;
+  readonly settings: ApiSettings;
 }
 
 /** Properties of cards that change them. */

@@ -4,7 +4,7 @@ import { Heading } from "./heading.tsx";
 import { AccountCard } from "./account-card.tsx";
 import { DevicesCard } from "./devices-card.tsx";
 import { CastCard } from "./cast-card.tsx";
-import { call, type CastSenders, type LogLine, type Settings, type Task } from "./engine.ts";
+import { type ApiCastSenders, type ApiLogLine, type ApiSettings, call, type Task } from "./engine.ts";
 import { AccessCard, EngineCard, LimitsCard, TokenCard } from "./settings-cards.tsx";
 import { useEffect, useState } from "./state.ts";
 import { errorText, listFailureText, text, timeText } from "./texts.ts";
@@ -26,10 +26,10 @@ export interface SettingsPageProps {
 
 /** Everything that the page shows. */
 interface State {
-  readonly settings: Settings;
-  readonly senders: CastSenders;
+  readonly settings: ApiSettings;
+  readonly senders: ApiCastSenders;
   readonly tasks: readonly Task[];
-  readonly lines: readonly LogLine[];
+  readonly lines: readonly ApiLogLine[];
 }
 
 /** The room of settings. */
@@ -43,10 +43,10 @@ export function SettingsPage({ failed }: SettingsPageProps) {
       while (!ending.signal.aborted) {
         try {
           const [settings, senders, { tasks }, { lines }] = await Promise.all([
-            call<Settings>("get_settings"),
-            call<CastSenders>("get_cast_senders"),
+            call<ApiSettings>("get_settings"),
+            call<ApiCastSenders>("get_cast_senders"),
             call<{ tasks: Task[] }>("get_tasks"),
-            call<{ lines: LogLine[] }>("get_log"),
+            call<{ lines: ApiLogLine[] }>("get_log"),
           ]);
           if (ending.signal.aborted) return;
           setTrouble("");
@@ -118,7 +118,7 @@ function TasksCard({ tasks, changed }: { readonly tasks: readonly Task[]; readon
   );
 }
 
-function LogCard({ lines }: { readonly lines: readonly LogLine[] }) {
+function LogCard({ lines }: { readonly lines: readonly ApiLogLine[] }) {
   return (
     <article class="card wide">
       <h2>{text("log")}</h2>

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Which sound is heard, which subtitles are shown, which file plays. */
-import type { MediaFile, Track } from "./engine.ts";
+import type { ApiMediaFile, ApiTrack } from "./engine.ts";
 import type { Sounds } from "./hls.ts";
 import { Menu } from "./menu.tsx";
 import { keep, kept } from "./preferences.ts";
@@ -10,7 +10,7 @@ import { languageText, text } from "./texts.ts";
 /** Properties of `SoundMenu`. */
 export interface SoundMenuProps {
   /** Of the output, in its order: the first sound is heard where the player has no choice. */
-  readonly tracks: readonly Track[];
+  readonly tracks: readonly ApiTrack[];
   readonly sounds: Sounds;
   /** Changes to a sound of the player's. */
   readonly pick: (n: number, language: string) => void;
@@ -110,7 +110,7 @@ function show(video: HTMLVideoElement, chosen: TextTrack | undefined): void {
 
 /** Properties of `FileMenu`. */
 export interface FileMenuProps {
-  readonly files: readonly MediaFile[];
+  readonly files: readonly ApiMediaFile[];
   readonly at: number;
   readonly choose: (at: number) => void;
 }

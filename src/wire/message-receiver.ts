@@ -1,5 +1,5 @@
 /** Interprets the messages after the handshake: checks them, keeps requests that must be answered, calls the handlers. */
-import { type PieceShape, requestableBytes } from "../bytes/piece-shape.ts";
+import { type PieceSizes, requestableBytes } from "../bytes/piece-shape.ts";
 import { MillraceError } from "../errors.ts";
 import type { ControlWire } from "./control-wire.ts";
 import { readExtendedHandshake } from "./extended-handshake.ts";
@@ -36,7 +36,7 @@ export class MessageReceiver implements FrameSink {
   /** Limit on piece numbers while the piece count is unknown. */
   readonly #maxPieces: number;
   #pieceCount: number | null = null;
-  #shape: PieceShape | null = null;
+  #shape: PieceSizes | null = null;
   #piecesTold = false;
   #allTold = false;
 
@@ -46,7 +46,7 @@ export class MessageReceiver implements FrameSink {
   }
 
   /** As `PeerLink.setPieceCount`. */
-  setPieceCount(count: number, shape: PieceShape | null): void {
+  setPieceCount(count: number, shape: PieceSizes | null): void {
     this.#pieceCount = count;
     this.#shape = shape;
   }

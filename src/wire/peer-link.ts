@@ -4,7 +4,7 @@
  * (`FrameReader`, `Outbox`), and the rest is passed to the library one message at a time.
  */
 import { Bitfield } from "../bytes/bitfield.ts";
-import type { PieceShape } from "../bytes/piece-shape.ts";
+import type { PieceSizes } from "../bytes/piece-shape.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import type { SocketAddress, TcpConnection } from "../ports.ts";
 import { ControlWire, type PeerFlags } from "./control-wire.ts";
@@ -250,7 +250,7 @@ export class WireLink implements PeerLink {
     if (this.#state !== CLOSED) this.#metadataExchange?.serve(infoBytes, this.#handshakeSent);
   }
 
-  setPieceCount(count: number, shape?: PieceShape): void {
+  setPieceCount(count: number, shape?: PieceSizes): void {
     this.#pieceCount = count;
     this.#reader?.setPieceCount(count);
     this.#allowance.setPieceCount(count);

@@ -1,6 +1,6 @@
 /** A peer connection as the swarm sees it: BEP 3, 6, 9, 10, 11 over one TCP connection, plain or encrypted. */
 import type { HolePunchMessage } from "./hole-punch.ts";
-import type { PieceShape } from "../bytes/piece-shape.ts";
+import type { PieceSizes } from "../bytes/piece-shape.ts";
 import type { SocketAddress } from "../ports.ts";
 import type { HashRequest } from "./hash-messages.ts";
 
@@ -170,7 +170,7 @@ export interface PeerLink {
    * Number of pieces, once known: messages that name a piece beyond it are ignored, blocks of one are a protocol
    * violation. With `shape`, so are blocks outside their piece, and requests for such are rejected.
    */
-  setPieceCount(count: number, shape?: PieceShape): void;
+  setPieceCount(count: number, shape?: PieceSizes): void;
   keepAlive(): void;
   close(error?: Error): void;
 }

@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { assertEquals, assertRejects } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { guardedFetch, guardedOpen } from "../../src/content/fetch-guard.ts";
-import { Surroundings } from "../../src/discovery/nearness.ts";
+import { NetworkSurroundings } from "../../src/discovery/nearness.ts";
 import { type ErrorCode, MillraceError } from "../../src/errors.ts";
 import { type Answer, fakeWeb } from "../support/fake-web.ts";
 import { noise } from "../support/random.ts";
@@ -56,7 +56,7 @@ test("guardedOpen() takes this machine's public addresses and subnets for privat
     ...ports.network,
     interfaces: () => [at("9.9.9.9", 32), at("11.22.33.44", 29), at("2a01:db::5", 64)],
   };
-  const surroundings = new Surroundings(network, () => 0);
+  const surroundings = new NetworkSurroundings(network, () => 0);
   const here = { ...ports, network, surroundings };
   const router = () => guardedOpen(here, "http://router.example/", { ...LIMITS, timeoutMs: 1 }, AbortSignal.abort());
   assertEquals(await codeOf(router), "aborted");

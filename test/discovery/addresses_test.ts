@@ -9,7 +9,7 @@ import {
   parseCompact,
   parseHostPort,
 } from "../../src/discovery/addresses.ts";
-import { nearnessOf, Surroundings } from "../../src/discovery/nearness.ts";
+import { nearnessOf, NetworkSurroundings } from "../../src/discovery/nearness.ts";
 import { decodeTable, encodeTable } from "../../src/discovery/dht-table-file.ts";
 import { PeerSink } from "../../src/discovery/peer-sink.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -128,7 +128,7 @@ test("Surroundings.nearness() notices an address that this machine acquires late
   const network = {
     interfaces: () => [{ name: "eth0", host, prefixLength: 24, family: 4 as const, loopback: false }],
   };
-  const surroundings = new Surroundings(network, () => clock.monotonic());
+  const surroundings = new NetworkSurroundings(network, () => clock.monotonic());
   assertEquals(surroundings.nearness("10.0.0.1"), "own");
   host = "10.0.0.2";
   clock.advance(5_000);

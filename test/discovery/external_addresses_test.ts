@@ -1,10 +1,10 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { Surroundings } from "../../src/discovery/nearness.ts";
+import { NetworkSurroundings } from "../../src/discovery/nearness.ts";
 
 const EXTERNAL = "93.184.216.34";
 
-const home = () => new Surroundings({ interfaces: () => [] }, () => 0);
+const home = () => new NetworkSurroundings({ interfaces: () => [] }, () => 0);
 
 test("Surroundings.nearness() treats an external address as own once three networks report it", () => {
   const here = home();

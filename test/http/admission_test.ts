@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals, assertThrows } from "@std/assert";
-import { Admission, BODY_LIMITS, CALL_LIMITS, LARGE_BODY_LIMITS } from "../../src/http/admission.ts";
+import { BODY_LIMITS, CALL_LIMITS, LARGE_BODY_LIMITS, RequestAdmission } from "../../src/http/admission.ts";
 import { type Holder, OWN } from "../../src/bytes/shares.ts";
 import { MillraceError } from "../../src/errors.ts";
 
@@ -9,7 +9,7 @@ const OTHER: Holder = { kind: "other", name: "192.168.1.7" };
 const busy = (what: () => unknown) => assertEquals(assertThrows(what, MillraceError).code, "too_busy");
 
 test("Admission.enter() admits so many calls of a page, and more when one has left", () => {
-  const admission = new Admission();
+  const admission = new RequestAdmission();
   const leaves = Array.from({ length: CALL_LIMITS.page }, () => admission.enter(PAGE));
   busy(() => admission.enter(PAGE));
   admission.enter(OWN);
@@ -20,7 +20,7 @@ test("Admission.enter() admits so many calls of a page, and more when one has le
 });
 
 test("Admission.enter() keeps places for this machine when other machines have called as often as they may", () => {
-  const admission = new Admission();
+  const admission = new RequestAdmission();
   let admitted = 0;
   for (let host = 0; host < 100; host++) {
     for (let i = 0; i < 20; i++) {
@@ -38,7 +38,7 @@ test("Admission.enter() keeps places for this machine when other machines have c
 });
 
 test("Admission.body() counts the bytes of all bodies together until they are released", () => {
-  const admission = new Admission();
+  const admission = new RequestAdmission();
   const holds = Array.from({ length: 20 }, (_, n) => admission.body({ kind: "other", name: String(n) }));
   let held = 0;
   for (const hold of holds) {
@@ -60,7 +60,7 @@ test("Admission.body() counts the bytes of all bodies together until they are re
 });
 
 test("Admission.body() lets few large bodies come at once, and any number of small ones", () => {
-  const admission = new Admission();
+  const admission = new RequestAdmission();
   const holds = Array.from({ length: 200 }, () => admission.body(OWN));
   for (const hold of holds) hold.add(60_000);
   const large = holds.slice(0, LARGE_BODY_LIMITS.total);
@@ -71,7 +71,7 @@ test("Admission.body() lets few large bodies come at once, and any number of sma
 });
 
 test("Admission.body() keeps room for a body that says how long it is, and refuses the next before it is read", () => {
-  const admission = new Admission();
+  const admission = new RequestAdmission();
   const first = admission.body(OTHER);
   first.announce(BODY_LIMITS.other - 1);
   assertEquals(admission.bodyBytes, BODY_LIMITS.other - 1);

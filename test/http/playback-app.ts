@@ -3,7 +3,7 @@ import { Hono } from "hono";
 import { assertEquals } from "@std/assert";
 import { randomToken } from "../../src/account/access-token.ts";
 import { AccessPolicy } from "../../src/http/address.ts";
-import { Admission } from "../../src/http/admission.ts";
+import { RequestAdmission } from "../../src/http/admission.ts";
 import type { HttpEnv, HttpParts } from "../../src/http/context.ts";
 import { addControlRoutes } from "../../src/http/control-routes.ts";
 import { addGuard, addPageGuard } from "../../src/http/guard.ts";
@@ -50,7 +50,7 @@ export function playbackApp(files: readonly { name: string; bytes: Uint8Array }[
     cacheFigures,
     policy,
     isOwnRequest: () => Promise.resolve(false),
-    admission: new Admission(),
+    admission: new RequestAdmission(),
     publicUrl: null,
     transcodeAudio: "auto",
     prefixes,

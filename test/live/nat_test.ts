@@ -1,7 +1,7 @@
 /** Members that nobody can connect to, over real TCP on this machine: a NAT is a port to which connections hang. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { Surroundings } from "../../src/discovery/nearness.ts";
+import { NetworkSurroundings } from "../../src/discovery/nearness.ts";
 import type { Discovery, DiscoveryRequest } from "../../src/discovery/types.ts";
 import { abortError } from "../../src/errors.ts";
 import type { Ports } from "../../src/ports.ts";
@@ -9,7 +9,7 @@ import { until } from "../support/until.ts";
 import { LiveLab, type LiveNodeLab } from "./live-lab.ts";
 
 /** This machine's own addresses are strangers' here. */
-class Strangers extends Surroundings {
+class Strangers extends NetworkSurroundings {
   override nearness(): "public" {
     return "public";
   }

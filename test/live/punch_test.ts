@@ -5,7 +5,7 @@ import { decodeLiveMessage } from "../../src/live/messages.ts";
 import { decodePunchMessage, encodePunchMessage, type PunchMessage } from "../../src/live/punch-messages.ts";
 import { HolePunching } from "../../src/live/swarm/hole-punching.ts";
 import { Introductions } from "../../src/live/swarm/introductions.ts";
-import type { LiveSession } from "../../src/live/swarm/live-session.ts";
+import type { LivePeerSession } from "../../src/live/swarm/live-session.ts";
 import type { SocketAddress, TcpConnection } from "../../src/ports.ts";
 import type { Reach } from "../../src/swarm/reachability.ts";
 import { newToken } from "../../src/utp/utp-endpoint.ts";
@@ -67,7 +67,7 @@ interface Member {
   /** Members that it is connected to by hole punching. */
   readonly met: TcpConnection[];
   /** The introducer's session with it. */
-  readonly session: LiveSession;
+  readonly session: LivePeerSession;
   reach: Reach;
   readonly said: PunchMessage["type"][];
 }
@@ -97,7 +97,7 @@ class Meeting {
         remote: { host: remote, port: 1 },
         sendLive: (message: Uint8Array) => deliver(decodePunchMessage(message)!),
       };
-      return { link, host: remote, isReady: true, reach: "open", info: { peerId } } as unknown as LiveSession;
+      return { link, host: remote, isReady: true, reach: "open", info: { peerId } } as unknown as LivePeerSession;
     };
     const session = sessionWith(host, (message) => {
       said.push(message.type);
@@ -247,7 +247,7 @@ function introduced(mayReach = true) {
     met: () => {},
   });
   const link = { remote: { host: INTRODUCER, port: 1 }, sendLive: () => asked++ };
-  const session = { link, host: INTRODUCER, isReady: true, reach: "open" } as unknown as LiveSession;
+  const session = { link, host: INTRODUCER, isReady: true, reach: "open" } as unknown as LivePeerSession;
   punching.joined(session);
   const punch = (address: SocketAddress) => {
     const rest = { token: newToken(), isInitiator: true, peerId: PEER_ID };

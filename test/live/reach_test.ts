@@ -13,7 +13,7 @@ import {
 } from "../../src/live/reach-messages.ts";
 import { PeerAdmission } from "../../src/live/swarm/admission.ts";
 import { LOBBY_PEERS, lobbyLeavers } from "../../src/live/swarm/lobby.ts";
-import type { LiveSession } from "../../src/live/swarm/live-session.ts";
+import type { LivePeerSession } from "../../src/live/swarm/live-session.ts";
 import { RedialPolicy } from "../../src/live/swarm/redial.ts";
 import { AddressBook } from "../../src/swarm/address-book.ts";
 import { DialSlots } from "../../src/swarm/dial-slots.ts";
@@ -215,7 +215,7 @@ test("Dialer tries others when dials take long, and gives these up in the end", 
   dialer.close();
 });
 
-function lobbySession(i: number, parts: Partial<LiveSession> = {}): LiveSession {
+function lobbySession(i: number, parts: Partial<LivePeerSession> = {}): LivePeerSession {
   return {
     host: `203.0.113.${i}`,
     incoming: true,
@@ -224,7 +224,7 @@ function lobbySession(i: number, parts: Partial<LiveSession> = {}): LiveSession 
     peer: null,
     reach: "unknown",
     ...parts,
-  } as LiveSession;
+  } as LivePeerSession;
 }
 
 /** A node that exchanges nothing with anybody. */

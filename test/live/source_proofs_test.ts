@@ -4,7 +4,7 @@ import type { MillraceError } from "../../src/errors.ts";
 import { LivePeer } from "../../src/live/node/neighbour/live-peer.ts";
 import { createLiveKey, CryptoVerifier, HeaderSigner } from "../../src/live/signer.ts";
 import { decodeSourceMessage, encodeSourceMessage } from "../../src/live/source-message.ts";
-import type { LiveSession } from "../../src/live/swarm/live-session.ts";
+import type { LivePeerSession } from "../../src/live/swarm/live-session.ts";
 import { SourceProofs } from "../../src/live/swarm/source-proofs.ts";
 import { until } from "../support/until.ts";
 import { ScriptedLink } from "./support.ts";
@@ -16,14 +16,14 @@ const idOf = (n: number) => new Uint8Array(20).fill(n);
 const [SOURCE, VIEWER, OTHER] = [idOf(1), idOf(2), idOf(3)];
 
 /** A session with the member `peerId`, and what is sent to it. */
-function sessionWith(peerId: Uint8Array): { session: LiveSession; sent: Uint8Array[] } {
+function sessionWith(peerId: Uint8Array): { session: LivePeerSession; sent: Uint8Array[] } {
   const sent: Uint8Array[] = [];
   const session = {
     info: { peerId },
     isReady: true,
     link: { sendLive: (bytes: Uint8Array) => void sent.push(bytes) },
     peer: new LivePeer(new ScriptedLink(), { role: "source", upBytesPerS: null }, 0),
-  } as unknown as LiveSession;
+  } as unknown as LivePeerSession;
   return { session, sent };
 }
 
@@ -35,7 +35,7 @@ async function keys(infohash = INFOHASH) {
 
 /** The proofs of the viewer, how often one was examined, and the sessions that were believed. */
 function viewerOf(verifier: CryptoVerifier) {
-  const seen = { examined: 0, proven: [] as LiveSession[] };
+  const seen = { examined: 0, proven: [] as LivePeerSession[] };
   const proofs = new SourceProofs({
     peerId: VIEWER,
     sign: null,

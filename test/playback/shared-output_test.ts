@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertLessOrEqual, assertRejects, assertThrows } from "@std/assert";
 import { ChunkBuffers } from "../../src/bytes/chunk-buffers.ts";
 import { MillraceError } from "../../src/errors.ts";
-import { type Run, SharedOutputs, type SharedReader } from "../../src/playback/shared-output.ts";
+import { type OutputRun, SharedOutputs, type SharedReader } from "../../src/playback/shared-output.ts";
 import { settle } from "../support/fake-clock.ts";
 import { seededBelow } from "../support/random.ts";
 
@@ -29,7 +29,7 @@ function output(sizeBytes: number, chunkBytes: () => number = () => CHUNK) {
       yield bytes;
     }
   }
-  const open = (offset: number): Run => {
+  const open = (offset: number): OutputRun => {
     counts.begun++;
     counts.open++;
     let closed = false;

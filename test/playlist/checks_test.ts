@@ -4,7 +4,7 @@ import { loadPorts } from "../../platform/detect.ts";
 import { createStore } from "../../src/database/store.ts";
 import { MillraceError } from "../../src/errors.ts";
 import type { Logger } from "../../src/ports.ts";
-import { ItemChecks, type Probe, type Wanted } from "../../src/playlist/checks.ts";
+import { type CheckTarget, ItemChecks, type ItemProbe } from "../../src/playlist/checks.ts";
 import { type NewItem, Playlist } from "../../src/playlist/items.ts";
 import { TaskList } from "../../src/playlist/tasks.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -18,7 +18,7 @@ interface Library {
   add(title: string, digit: number, more?: Partial<NewItem>): Promise<number>;
 }
 
-async function withLibrary(probe: Probe, body: (library: Library) => Promise<void>) {
+async function withLibrary(probe: ItemProbe, body: (library: Library) => Promise<void>) {
   const clock = new FakeClock();
   const logged: string[] = [];
   const store = createStore(await loadPorts(), { kind: "memory" });
@@ -37,11 +37,11 @@ async function withLibrary(probe: Probe, body: (library: Library) => Promise<voi
   }
 }
 
-const nameOf = ({ selector }: Wanted) => selector[1].slice(0, 1);
+const nameOf = ({ selector }: CheckTarget) => selector[1].slice(0, 1);
 
 test("ItemChecks.sweep() stores results with their time, and when an item was last alive", async () => {
   let peers = 3;
-  const probe: Probe = (wanted) => {
+  const probe: ItemProbe = (wanted) => {
     if (nameOf(wanted) === "2") return Promise.reject(new MillraceError("connection_failed", "the server is gone"));
     return Promise.resolve({ state: peers > 0 ? "alive" : "silent", peers, message: peers > 0 ? "" : "no peer" });
   };
@@ -73,7 +73,7 @@ test("ItemChecks.sweep() stores results with their time, and when an item was la
 
 test("ItemChecks.sweep() begins with items that were never checked, then those checked longest ago", async () => {
   const asked: string[] = [];
-  const probe: Probe = (wanted) => {
+  const probe: ItemProbe = (wanted) => {
     asked.push(nameOf(wanted));
     return Promise.resolve({ state: "alive", peers: 1, message: "" });
   };
@@ -91,7 +91,7 @@ test("ItemChecks.sweep() begins with items that were never checked, then those c
 
 test("ItemChecks.sweep() checks two items at once, each with a deadline, and only one sweep runs at a time", async () => {
   const waiting: string[] = [];
-  const probe: Probe = (wanted, signal) =>
+  const probe: ItemProbe = (wanted, signal) =>
     new Promise((_, reject) => {
       waiting.push(nameOf(wanted));
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });

@@ -6,7 +6,7 @@ import { createStore, type Store } from "../../src/database/store.ts";
 import { Categories } from "../../src/playlist/categories.ts";
 import { Playlist } from "../../src/playlist/items.ts";
 import { type ItemFilter, selectionOf } from "../../src/playlist/listing.ts";
-import { libraryVersion, matchesOf, type Selection } from "../../src/playlist/matches.ts";
+import { type ItemSelection, libraryVersion, matchesOf } from "../../src/playlist/matches.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
 /** More than one look has. */
@@ -40,7 +40,7 @@ async function fill(store: Store, playlist: Playlist): Promise<void> {
 }
 
 /** What `matchesOf` should find, read in one statement. */
-async function plainly(store: Store, { where }: Selection): Promise<number[]> {
+async function plainly(store: Store, { where }: ItemSelection): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`SELECT id FROM playlist_items WHERE ${where} ORDER BY id`.execute(
     await store.read(),
   );

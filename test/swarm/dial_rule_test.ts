@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { Surroundings } from "../../src/discovery/nearness.ts";
+import { NetworkSurroundings } from "../../src/discovery/nearness.ts";
 import type { PeerOrigin, ServerScope } from "../../src/discovery/types.ts";
 import type { SocketAddress } from "../../src/ports.ts";
 import { DialRule, SwarmDialRule } from "../../src/swarm/dial-rule.ts";
@@ -18,7 +18,7 @@ const interfaces = () => [
   { name: "eth0", host: OWN, prefixLength: 24, family: 4 as const, loopback: false },
   { name: "eth1", host: "192.168.1.5", prefixLength: 24, family: 4 as const, loopback: false },
 ];
-const rule = new DialRule(new Surroundings({ interfaces }, () => 0));
+const rule = new DialRule(new NetworkSurroundings({ interfaces }, () => 0));
 
 function allows(host: string, origin: PeerOrigin, source: string | null, scope: ServerScope, port = 51413): boolean {
   return rule.allows({ address: { host, port }, origin, source, scope });

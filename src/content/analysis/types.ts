@@ -37,7 +37,7 @@ export interface Inspection {
 }
 
 /** Summary of an M3U list. */
-export interface ListFacts {
+export interface ListSummary {
   /** Names of its entries, in their order, as many as are reported. */
   readonly entries: readonly string[];
   /** Names of its groups, each once, in their order. */
@@ -59,7 +59,7 @@ export interface AnalyzerParts {
     url: string,
     signal: AbortSignal,
     isUnpacked: boolean,
-  ) => Promise<ListFacts | null>;
+  ) => Promise<ListSummary | null>;
   /** Deadline for asking peers about unknown ids, for all queries of one call together. */
   readonly searchTimeoutMs: number;
 }

@@ -1,7 +1,7 @@
 /** One call of the JSON method API: whether the caller may make it, its parameters, and the envelope of its result. */
 import * as z from "zod";
 import { hasCode } from "../../errors.ts";
-import type { Admission, BodyHold, Leave } from "../admission.ts";
+import type { BodyHold, Leave, RequestAdmission } from "../admission.ts";
 import { shortened } from "../errors.ts";
 import { API_CODES, ApiError, failureEnvelope, toApiError } from "./codes.ts";
 import { type ApiInput, MAX_BODY_BYTES, MAX_FORM_BYTES, queryFields, readInput } from "./input.ts";
@@ -33,7 +33,7 @@ interface Received {
 export type Dispatch = (request: Request, caller: RequestCaller, method?: string) => Promise<Response>;
 
 /** The dispatcher over `methods`. */
-export function createDispatch(methods: readonly Method[], parts: ApiParts, admission: Admission): Dispatch {
+export function createDispatch(methods: readonly Method[], parts: ApiParts, admission: RequestAdmission): Dispatch {
   const byName = new Map<string, { method: Method; read: ParamReader }>();
   for (const method of methods) byName.set(method.name, { method, read: paramReader(method) });
 

@@ -32,16 +32,16 @@ export interface MediaEntry {
 }
 
 /** One entry of a list. */
-export type Entry = ContainerEntry | MediaEntry;
+export type DidlEntry = ContainerEntry | MediaEntry;
 
 /** Writes the whole document. */
-export function didl(entries: readonly Entry[]): string {
+export function didl(entries: readonly DidlEntry[]): string {
   return '<DIDL-Lite xmlns="urn:schemas-upnp-org:metadata-1-0/DIDL-Lite/" xmlns:dc="http://purl.org/dc/elements/1.1/" ' +
     'xmlns:upnp="urn:schemas-upnp-org:metadata-1-0/upnp/" xmlns:dlna="urn:schemas-dlna-org:metadata-1-0/">' +
     `${entries.map(elementOf).join("")}</DIDL-Lite>`;
 }
 
-function elementOf(entry: Entry): string {
+function elementOf(entry: DidlEntry): string {
   const title = `<dc:title>${escapeXml(entry.title || "?")}</dc:title>`;
   const place = `id="${escapeXml(entry.id)}" parentID="${escapeXml(entry.parentId)}" restricted="1"`;
   if (entry.kind === "container") {

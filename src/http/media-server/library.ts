@@ -7,7 +7,7 @@ import type { Catalogue, CatalogueFilter, CatalogueItem, PageBounds } from "../.
 import { sortedFiles } from "../../playlist/torrent-list.ts";
 import type { HttpParts } from "../context.ts";
 import { carriedFiles } from "../torrent-list-route.ts";
-import type { Entry } from "./didl.ts";
+import type { DidlEntry } from "./didl.ts";
 import { type ListName, type ObjectId, parentOf, writeObjectId } from "./object-id.ts";
 import { UpnpError } from "./soap.ts";
 
@@ -18,7 +18,7 @@ const FILES_MS = 10_000;
 export interface EntryPage {
   /** Entries on all pages. */
   readonly total: number;
-  readonly entries: readonly Entry[];
+  readonly entries: readonly DidlEntry[];
 }
 
 /** The lists that always exist, before the categories. */
@@ -43,7 +43,7 @@ export class MediaLibrary {
   }
 
   /** The entry itself. Throws `UpnpError` 701 when there is none. */
-  async entry(id: ObjectId, signal: AbortSignal): Promise<Entry> {
+  async entry(id: ObjectId, signal: AbortSignal): Promise<DidlEntry> {
     switch (id.kind) {
       case "root": {
         const { total } = await this.#root({ offset: 0, limit: 0 });
@@ -120,7 +120,7 @@ export class MediaLibrary {
     return { total: all.length + total, entries: [...lists, ...categories] };
   }
 
-  async #items(list: ListName, items: readonly CatalogueItem[]): Promise<Entry[]> {
+  async #items(list: ListName, items: readonly CatalogueItem[]): Promise<DidlEntry[]> {
     return (await this.#withProgrammes(items)).map((item) => {
       if (!item.isMulti) return this.#media(list, item);
       return container({ kind: "item", list, item: item.id }, item.title, null);
@@ -137,7 +137,7 @@ export class MediaLibrary {
     });
   }
 
-  #media(list: ListName, { id: item, title, isLive, picture }: CatalogueItem): Entry {
+  #media(list: ListName, { id: item, title, isLive, picture }: CatalogueItem): DidlEntry {
     return {
       ...named({ kind: "item", list, item }),
       kind: "media",
@@ -151,7 +151,7 @@ export class MediaLibrary {
   }
 
   /** The playable files of an item's torrent; peers are asked if the torrent is not known yet. */
-  async #files(list: ListName, item: number, signal: AbortSignal): Promise<Entry[]> {
+  async #files(list: ListName, item: number, signal: AbortSignal): Promise<DidlEntry[]> {
     const { api, clock } = this.#parts;
     const member = found((await api.channels.members({ item })).find(({ id }) => id === item));
     const late = deadline(clock, FILES_MS, signal, () => {
@@ -180,7 +180,7 @@ export class MediaLibrary {
   }
 
   /** Those of which there is anything, the newest first. One that still grows has neither length nor ranges. */
-  #recordings(): Entry[] {
+  #recordings(): DidlEntry[] {
     const recordings = this.#parts.api.recordings?.list() ?? [];
     return recordings.filter(({ sizeBytes }) => sizeBytes > 0).map(({ id, title, state, sizeBytes, durationMs }) => ({
       ...named({ kind: "recording", recording: id }),
@@ -194,14 +194,14 @@ export class MediaLibrary {
     }));
   }
 
-  #playing(): Entry[] {
+  #playing(): DidlEntry[] {
     // A channel that comes by HTTP has no address but its item's.
     const shown = this.#parts.sessions.list().filter((session) => session.kind === "file" || !session.isChannel);
     const entries = shown.map((session) => this.#session(session));
     return [...new Map(entries.map((entry) => [entry.id, entry])).values()];
   }
 
-  #session(session: AnySession): Entry {
+  #session(session: AnySession): DidlEntry {
     const { infohashHex } = session.identity;
     const file = session.kind === "file" ? session : null;
     const fileIndex = file?.file.index ?? null;
@@ -224,7 +224,7 @@ function named(id: ObjectId): { readonly id: string; readonly parentId: string }
   return { id: writeObjectId(id), parentId: parentOf(id) };
 }
 
-function container(id: ObjectId, title: string, childCount: number | null): Entry {
+function container(id: ObjectId, title: string, childCount: number | null): DidlEntry {
   return { ...named(id), kind: "container", title, childCount };
 }
 
@@ -233,7 +233,7 @@ function requestOf(list: ListName): { readonly category?: string; readonly isFav
   return list.kind === "favourites" ? { isFavorite: true } : {};
 }
 
-function pageOf(entries: readonly Entry[], { offset, limit }: PageBounds): EntryPage {
+function pageOf(entries: readonly DidlEntry[], { offset, limit }: PageBounds): EntryPage {
   return { total: entries.length, entries: entries.slice(offset, offset + limit) };
 }
 

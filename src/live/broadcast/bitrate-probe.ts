@@ -25,7 +25,7 @@ export interface TimedEvent {
 }
 
 /** The result. */
-export interface Probe {
+export interface MeasuredBitrate {
   /** Rounded up to whole KiB: a restart would not measure exactly the same number anyway. */
   readonly bytesPerS: number;
   /** What was read and is still to be sent. */
@@ -40,7 +40,7 @@ export async function probeBitrate(
   input: AsyncIterator<LiveInputEvent>,
   clock: Clock,
   signal: AbortSignal,
-): Promise<Probe> {
+): Promise<MeasuredBitrate> {
   const events: TimedEvent[] = [];
   let bytes = 0;
   let startMs: number | null = null;

@@ -10,7 +10,7 @@ import type { SwarmDialRule } from "../../swarm/dial-rule.ts";
 import type { Reach } from "../../swarm/reachability.ts";
 import type { UtpEndpoint } from "../../utp/utp-endpoint.ts";
 import { encodePunchMessage, type PunchMessage } from "../punch-messages.ts";
-import type { LiveSession } from "./live-session.ts";
+import type { LivePeerSession } from "./live-session.ts";
 
 /** A member with this many neighbours looks for no more. It would find more, but each costs control messages. */
 const ENOUGH_NEIGHBOURS = 12;
@@ -59,7 +59,7 @@ interface Introducer {
 /** Hole punching of one swarm. */
 export class HolePunching {
   readonly #swarm: PunchingSwarm;
-  readonly #introducers = new Map<LiveSession, Introducer>();
+  readonly #introducers = new Map<LivePeerSession, Introducer>();
   readonly #timers = new Set<Timer>();
   readonly #ending = new AbortController();
   #attempts = 0;
@@ -71,14 +71,14 @@ export class HolePunching {
   }
 
   /** A member joined. */
-  joined(session: LiveSession): void {
+  joined(session: LivePeerSession): void {
     const creditMs = this.#swarm.clock.monotonic();
     this.#introducers.set(session, { isAsked: false, credit: PROBE_BURST, creditMs, probedMs: [] });
     this.seek();
   }
 
   /** A connection ended. */
-  left(session: LiveSession): void {
+  left(session: LivePeerSession): void {
     this.#introducers.delete(session);
   }
 
@@ -95,7 +95,7 @@ export class HolePunching {
   }
 
   /** An introducer says something. Messages that were not asked for are ignored. */
-  message(session: LiveSession, message: PunchMessage): void {
+  message(session: LivePeerSession, message: PunchMessage): void {
     const introducer = this.#introducers.get(session);
     if (introducer === undefined) return;
     if (message.type === "probe") this.#show(session, introducer, message.token, message.port);
@@ -109,7 +109,7 @@ export class HolePunching {
     this.#introducers.clear();
   }
 
-  #show(session: LiveSession, introducer: Introducer, token: Uint8Array, port: number): void {
+  #show(session: LivePeerSession, introducer: Introducer, token: Uint8Array, port: number): void {
     const { clock, rule, utp } = this.#swarm;
     const nowMs = clock.monotonic();
     const address = { host: hostKey(session.link!.remote.host), port };
@@ -130,7 +130,7 @@ export class HolePunching {
   }
 
   async #punch(
-    session: LiveSession,
+    session: LivePeerSession,
     introducer: Introducer,
     { token, isInitiator, peerId, address }: Extract<PunchMessage, { type: "punch" }>,
   ): Promise<void> {

@@ -9,7 +9,7 @@ import { hostKey } from "../../swarm/address.ts";
 import type { Reach } from "../../swarm/reachability.ts";
 import { newToken, type UtpEndpoint } from "../../utp/utp-endpoint.ts";
 import { encodePunchMessage } from "../punch-messages.ts";
-import type { LiveSession } from "./live-session.ts";
+import type { LivePeerSession } from "./live-session.ts";
 
 /** Introductions under way at once. */
 const MAX_RUNNING = 16;
@@ -36,7 +36,7 @@ export interface IntroducingSwarm {
 
 interface Seeker {
   /** Neighbours that it was brought together with. */
-  readonly met: Set<LiveSession>;
+  readonly met: Set<LivePeerSession>;
   isBusy: boolean;
   unseen: number;
 }
@@ -44,7 +44,7 @@ interface Seeker {
 /** The introductions of one swarm. */
 export class Introductions {
   readonly #swarm: IntroducingSwarm;
-  readonly #seekers = new Map<LiveSession, Seeker>();
+  readonly #seekers = new Map<LivePeerSession, Seeker>();
   readonly #ending = new AbortController();
   #running = 0;
   #silent = 0;
@@ -55,13 +55,13 @@ export class Introductions {
   }
 
   /** A neighbour wants to meet others, or has enough of them. */
-  sought(session: LiveSession, isWanted: boolean): void {
+  sought(session: LivePeerSession, isWanted: boolean): void {
     if (!isWanted) this.#seekers.delete(session);
     else if (!this.#seekers.has(session)) this.#seekers.set(session, { met: new Set(), isBusy: false, unseen: 0 });
   }
 
   /** A connection ended. */
-  left(session: LiveSession): void {
+  left(session: LivePeerSession): void {
     this.#seekers.delete(session);
     for (const { met } of this.#seekers.values()) met.delete(session);
   }
@@ -87,8 +87,8 @@ export class Introductions {
     this.#seekers.clear();
   }
 
-  async #introduce(...pair: [LiveSession, Seeker][]): Promise<void> {
-    const [[a, seekerA], [b, seekerB]] = pair as [[LiveSession, Seeker], [LiveSession, Seeker]];
+  async #introduce(...pair: [LivePeerSession, Seeker][]): Promise<void> {
+    const [[a, seekerA], [b, seekerB]] = pair as [[LivePeerSession, Seeker], [LivePeerSession, Seeker]];
     seekerA.isBusy = seekerB.isBusy = true;
     this.#running++;
     const limit = deadline(this.#swarm.clock, PROBE_TIMEOUT_MS, this.#ending.signal);
@@ -101,7 +101,7 @@ export class Introductions {
       seekerA.met.add(b);
       seekerB.met.add(a);
       const token = newToken();
-      const tell = (session: LiveSession, other: LiveSession, address: SocketAddress, isInitiator: boolean) => {
+      const tell = (session: LivePeerSession, other: LivePeerSession, address: SocketAddress, isInitiator: boolean) => {
         const { peerId } = other.info!;
         session.link!.sendLive(encodePunchMessage({ type: "punch", token, isInitiator, peerId, address }));
       };
@@ -118,7 +118,7 @@ export class Introductions {
    * The address from which the neighbour's datagrams come; null when none comes. They must come from the host of its
    * connection, so that it can name no other.
    */
-  async #probe(session: LiveSession, port: number, signal: AbortSignal): Promise<SocketAddress | null> {
+  async #probe(session: LivePeerSession, port: number, signal: AbortSignal): Promise<SocketAddress | null> {
     const { utp } = this.#swarm;
     const token = newToken();
     let stop: (() => void) | null = null;
@@ -148,6 +148,6 @@ export class Introductions {
   }
 }
 
-function hostOf(session: LiveSession): string {
+function hostOf(session: LivePeerSession): string {
   return hostKey(session.link!.remote.host);
 }

@@ -16,7 +16,7 @@ import { LOBBY_PEERS, lobbyLeavers } from "./lobby.ts";
 import { faultOf, isOver } from "./neighbour-check.ts";
 import { ReachExchange, type ReachSwarm } from "./reach-exchange.ts";
 import type { LiveNode } from "../node/live-node.ts";
-import { type LiveNeighbours, LiveSession } from "./live-session.ts";
+import { type LiveNeighbours, LivePeerSession } from "./live-session.ts";
 import type { MemberMessage } from "../punch-messages.ts";
 import { BOUNDS } from "../node/neighbour/bounds.ts";
 import { POLICY } from "../node/policy.ts";
@@ -50,7 +50,7 @@ export interface LiveBroadcast {
 }
 
 /** The connections of one live swarm. */
-export class LivePeers extends Neighbourhood<LiveSession> implements LiveNeighbours, ReachSwarm {
+export class LivePeers extends Neighbourhood<LivePeerSession> implements LiveNeighbours, ReachSwarm {
   readonly dialTimes = DIAL_TIMES;
   readonly node: LiveNode;
   readonly uplink: Uplink;
@@ -107,7 +107,7 @@ export class LivePeers extends Neighbourhood<LiveSession> implements LiveNeighbo
     this.book.rest(entry, this.now(), false);
   }
 
-  override extended(session: LiveSession): void {
+  override extended(session: LivePeerSession): void {
     super.extended(session);
     if (session.extensions!.live === null) return;
     this.#pexTimer ??= this.clock.setTimeout(() => {
@@ -116,12 +116,12 @@ export class LivePeers extends Neighbourhood<LiveSession> implements LiveNeighbo
     }, PEX_DELAY_MS);
   }
 
-  joined(session: LiveSession): void {
+  joined(session: LivePeerSession): void {
     this.#broadcast.proofs.joined(session);
     this.#exchange.joined(session);
   }
 
-  memberMessage(session: LiveSession, message: MemberMessage): void {
+  memberMessage(session: LivePeerSession, message: MemberMessage): void {
     if (message.type === "source") this.#broadcast.proofs.message(session, message);
     else this.#exchange.message(session, message);
   }
@@ -180,11 +180,11 @@ export class LivePeers extends Neighbourhood<LiveSession> implements LiveNeighbo
     });
   }
 
-  protected create(id: number, host: string, address: KnownAddress | null): LiveSession {
-    return new LiveSession(this, id, host, address);
+  protected create(id: number, host: string, address: KnownAddress | null): LivePeerSession {
+    return new LivePeerSession(this, id, host, address);
   }
 
-  protected override open(host: string, address: KnownAddress | null): LiveSession {
+  protected override open(host: string, address: KnownAddress | null): LivePeerSession {
     this.#admission.take(host, address === null);
     return super.open(host, address);
   }
@@ -209,19 +209,19 @@ export class LivePeers extends Neighbourhood<LiveSession> implements LiveNeighbo
     return { ...super.settings(), infoBytes: metainfo.infoBytes, requestQueueLimit, live: offer };
   }
 
-  protected override redundant(older: LiveSession, newer: LiveSession): LiveSession {
+  protected override redundant(older: LivePeerSession, newer: LivePeerSession): LivePeerSession {
     // Introductions name members by their peer ids, so each id has one connection.
     return isOver(older, this.now()) ? older : super.redundant(older, newer) ?? newer;
   }
 
-  protected override settle(session: LiveSession, entry: KnownAddress, error: Error | null): void {
+  protected override settle(session: LivePeerSession, entry: KnownAddress, error: Error | null): void {
     this.redial.left(entry, this.now() - session.startedMs);
     if (session.extensions !== null && session.peer === null) this.redial.fetchedMetadata(entry);
     if (session.isUnreachable) this.book.remove(entry);
     else super.settle(session, entry, error);
   }
 
-  protected left(session: LiveSession): void {
+  protected left(session: LivePeerSession): void {
     this.#admission.release(session.host, session.incoming);
     this.#exchange.left(session);
   }

@@ -17,12 +17,12 @@ export interface LiveNeighbours extends NeighbourSwarm {
   readonly node: LiveNode;
   readonly uplink: Uplink;
   /** It is a member. */
-  joined(session: LiveSession): void;
-  memberMessage(session: LiveSession, message: MemberMessage): void;
+  joined(session: LivePeerSession): void;
+  memberMessage(session: LivePeerSession, message: MemberMessage): void;
 }
 
 /** A member of one live swarm, or a peer that fetches its metadata. */
-export class LiveSession extends Neighbour<LiveNeighbours> implements PeerLinkHandlers {
+export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLinkHandlers {
   /** The node's view of it; null while it speaks no `live1`. */
   peer: LivePeer | null = null;
   /** Whether others can connect to it, as far as it or we know. */
@@ -125,11 +125,11 @@ export class LiveSession extends Neighbour<LiveNeighbours> implements PeerLinkHa
 
 /** A session as the node sees it. */
 class SessionLink implements LiveLink {
-  readonly #session: LiveSession;
+  readonly #session: LivePeerSession;
   readonly #swarm: LiveNeighbours;
   readonly #link: PeerLink;
 
-  constructor(session: LiveSession, swarm: LiveNeighbours) {
+  constructor(session: LivePeerSession, swarm: LiveNeighbours) {
     this.#session = session;
     this.#swarm = swarm;
     this.#link = session.link!;

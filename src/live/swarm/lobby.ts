@@ -4,7 +4,7 @@
  */
 import type { LiveNode } from "../node/live-node.ts";
 import type { PeerAdmission } from "./admission.ts";
-import type { LiveSession } from "./live-session.ts";
+import type { LivePeerSession } from "./live-session.ts";
 
 /** This many places are cleared for newcomers. */
 export const LOBBY_PEERS = 4;
@@ -17,16 +17,16 @@ const LOBBY_MS = 1500;
  * places that it may have, the places are cleared among its own members, for the next of them.
  */
 export function lobbyLeavers(
-  sessions: Iterable<LiveSession>,
+  sessions: Iterable<LivePeerSession>,
   admission: Pick<PeerAdmission, "incomingRoom" | "crowdedSubnet" | "isOf">,
   node: Pick<LiveNode, "conduct" | "isUsed">,
   nowMs: number,
-): readonly LiveSession[] {
+): readonly LivePeerSession[] {
   const settled = [...sessions].filter((session) => {
     return session.incoming && session.isReady && nowMs - session.startedMs >= LOBBY_MS;
   });
-  const isUsed = ({ peer }: LiveSession) => peer !== null && node.isUsed(peer);
-  const doubts = ({ peer }: LiveSession) => peer === null ? 0 : node.conduct.doubts(peer, nowMs);
+  const isUsed = ({ peer }: LivePeerSession) => peer !== null && node.isUsed(peer);
+  const doubts = ({ peer }: LivePeerSession) => peer === null ? 0 : node.conduct.doubts(peer, nowMs);
   settled.sort((a, b) => {
     return Number(isUsed(a)) - Number(isUsed(b)) || doubts(b) - doubts(a) ||
       Number(b.reach === "open") - Number(a.reach === "open") ||

@@ -1,6 +1,6 @@
 /** When a connection of a live swarm is given up. */
 import type { LiveNode } from "../node/live-node.ts";
-import type { LiveSession } from "./live-session.ts";
+import type { LivePeerSession } from "./live-session.ts";
 
 /** A connection without `live1` may stay this long, ms: it fetches the metadata. */
 const STRANGER_MS = 15_000;
@@ -16,14 +16,14 @@ const STALLED_MS = 5_000;
 const QUIET_MS = 3_000;
 
 /** Whether a connection is over when its peer connects again: it only fetched the metadata, or is dead without knowing it. */
-export function isOver(session: LiveSession, nowMs: number): boolean {
+export function isOver(session: LivePeerSession, nowMs: number): boolean {
   if (session.extensions !== null && session.peer === null) return true;
   return nowMs - session.link!.lastReceivedMs > QUIET_MS;
 }
 
 /** Why `session` should end, and whether the way to it may be lost, so that it is dialled again; null when nothing is wrong. */
 export function faultOf(
-  session: LiveSession,
+  session: LivePeerSession,
   node: LiveNode,
   nowMs: number,
 ): { readonly reason: string; readonly isGone: boolean } | null {

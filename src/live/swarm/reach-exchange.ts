@@ -15,7 +15,7 @@ import type { PunchMessage } from "../punch-messages.ts";
 import { subnetOf } from "../node/neighbour/subnet.ts";
 import { HolePunching, type PunchingSwarm } from "./hole-punching.ts";
 import { type IntroducingSwarm, Introductions } from "./introductions.ts";
-import type { LiveSession } from "./live-session.ts";
+import type { LivePeerSession } from "./live-session.ts";
 
 /** Time from a newcomer's arrival to the report about it, ms: others may come with it. */
 const GATHER_MS = 100;
@@ -54,7 +54,7 @@ interface Partner {
 export class ReachExchange {
   readonly #context: SwarmContext;
   readonly #swarm: ReachSwarm;
-  readonly #partners = new Map<LiveSession, Partner>();
+  readonly #partners = new Map<LivePeerSession, Partner>();
   readonly #ending = new AbortController();
   #timer: Timer | null = null;
   #own: Reach;
@@ -71,7 +71,7 @@ export class ReachExchange {
   }
 
   /** A member joined. */
-  joined(session: LiveSession): void {
+  joined(session: LivePeerSession): void {
     const nowMs = this.#swarm.clock.monotonic();
     this.#partners.set(session, {
       told: new Set(),
@@ -85,14 +85,14 @@ export class ReachExchange {
   }
 
   /** A connection ended. */
-  left(session: LiveSession): void {
+  left(session: LivePeerSession): void {
     this.#partners.delete(session);
     this.#introductions.left(session);
     this.#punching.left(session);
   }
 
   /** A member says something. */
-  message(session: LiveSession, message: ReachMessage | PunchMessage): void {
+  message(session: LivePeerSession, message: ReachMessage | PunchMessage): void {
     const partner = this.#partners.get(session);
     if (partner === undefined) return;
     if (message.type === "reach") {
@@ -191,7 +191,7 @@ export class ReachExchange {
   /**
    * Connects to the member that asks, at the address at which we see it, so that nobody can have us connect to others.
    */
-  async #help(session: LiveSession, partner: Partner): Promise<void> {
+  async #help(session: LivePeerSession, partner: Partner): Promise<void> {
     const port = session.extensions?.listenPort ?? null;
     const { ports, slots } = this.#context;
     if (partner.helped || port === null || this.#helping >= MAX_HELPED) return;

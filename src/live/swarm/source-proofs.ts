@@ -4,7 +4,7 @@
  * ends, so that a member has no use for a proof that it was given.
  */
 import { encodeSourceMessage, type SourceMessage } from "../source-message.ts";
-import type { LiveSession } from "./live-session.ts";
+import type { LivePeerSession } from "./live-session.ts";
 
 /** What proofs need of their swarm. */
 export interface SourceProofsHost {
@@ -15,21 +15,21 @@ export interface SourceProofsHost {
   /** Whether the broadcaster, with `senderId`, signed this for the member with `receiverId`. */
   readonly verify: (signature: Uint8Array, receiverId: Uint8Array, senderId: Uint8Array) => boolean;
   /** `session` leads to the broadcaster. */
-  proven(session: LiveSession): void;
+  proven(session: LivePeerSession): void;
 }
 
 /** Gives and checks the proofs of one swarm. */
 export class SourceProofs {
   readonly #host: SourceProofsHost;
   /** Sessions whose proof was examined: one each, so that nobody has us verify signatures without end. */
-  readonly #examined = new WeakSet<LiveSession>();
+  readonly #examined = new WeakSet<LivePeerSession>();
 
   constructor(host: SourceProofsHost) {
     this.#host = host;
   }
 
   /** A member joined: a broadcaster proves to it at once that it is one. */
-  joined(session: LiveSession): void {
+  joined(session: LivePeerSession): void {
     const { sign, peerId } = this.#host;
     // A member without the proof takes us for a viewer, which costs little: there is nothing to tell the user.
     sign?.(session.info!.peerId, peerId).then((signature) => {
@@ -38,7 +38,7 @@ export class SourceProofs {
   }
 
   /** `session` sent its proof. */
-  message(session: LiveSession, { signature }: SourceMessage): void {
+  message(session: LivePeerSession, { signature }: SourceMessage): void {
     if (this.#examined.has(session)) return;
     this.#examined.add(session);
     const { verify, peerId, proven } = this.#host;

@@ -2,17 +2,17 @@
 import { concatBytes } from "../../bytes/hex.ts";
 
 /** What a box is made of: bytes, or whole numbers of one byte each. */
-export type Part = Uint8Array | readonly number[];
+export type BoxPart = Uint8Array | readonly number[];
 
 /** A box of four characters with these parts in its body. */
-export function box(type: string, ...parts: Part[]): Uint8Array {
+export function box(type: string, ...parts: BoxPart[]): Uint8Array {
   const body = parts.map((part) => part instanceof Uint8Array ? part : Uint8Array.from(part));
   const sizeBytes = body.reduce((sum, { length }) => sum + length, 8);
   return concatBytes([Uint8Array.from(u32(sizeBytes)), ascii(type), ...body]);
 }
 
 /** A box with version and flags. */
-export function fullBox(type: string, version: number, flags: number, ...parts: Part[]): Uint8Array {
+export function fullBox(type: string, version: number, flags: number, ...parts: BoxPart[]): Uint8Array {
   return box(type, u32(version * 0x1000000 + flags), ...parts);
 }
 

@@ -1,7 +1,7 @@
 /** Which codecs fragmented MP4 carries, and their sample entries (ISO/IEC 14496-12, 12). */
 import { parseAacConfig } from "../mux/ts/elementary/aac.ts";
 import type { Codec, Track } from "../types.ts";
-import { ascii, box, fullBox, type Part, u16, u32, zeros } from "./boxes.ts";
+import { ascii, box, type BoxPart, fullBox, u16, u32, zeros } from "./boxes.ts";
 import { aacString, av1String, avcString, hevcString, vpxString } from "./codec-strings.ts";
 import { toldSetsTrimmer } from "./told-sets.ts";
 import { vp8Config } from "./vpx-config.ts";
@@ -75,7 +75,7 @@ function vpx(track: Track, type: "vp08" | "vp09", config: Uint8Array | null): Cm
 }
 
 /** A descriptor (ISO/IEC 14496-1, 8.3.3) of fewer than 128 bytes, or with a size of two bytes. */
-function descriptor(tag: number, ...parts: Part[]): number[] {
+function descriptor(tag: number, ...parts: BoxPart[]): number[] {
   const body = parts.flatMap((part) => [...part]);
   const size = body.length < 128 ? [body.length] : [0x80 | (body.length >> 7), body.length & 127];
   return [tag, ...size, ...body];

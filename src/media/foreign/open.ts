@@ -10,7 +10,7 @@ import { DEFAULT_SEGMENT_TARGET_MS, MAX_SEGMENTS } from "../hls/plan.ts";
 import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
 import { IndexWork } from "../index/work.ts";
 import { longestS } from "../plausible.ts";
-import type { MediaIndex, OpenOptions, StreamedRun } from "../timeline.ts";
+import type { MediaIndex, MediaOpenOptions, StreamedRun } from "../timeline.ts";
 import type { Track } from "../types.ts";
 import { chooseMade, madeChannels, madeTrack } from "../transcode/choice.ts";
 import { foreseenBytes, frameTicks } from "../transcode/frame-job.ts";
@@ -40,7 +40,7 @@ const UNKNOWN_RATE = 500_000;
 export async function openForeign(
   { name, demuxer }: ForeignContainer,
   source: ByteSource,
-  options: OpenOptions,
+  options: MediaOpenOptions,
 ): Promise<MediaIndex> {
   const { foreignReader: reader, signal, transcode, audioTarget = "aac" } = options;
   const work = IndexWork.on(source, signal);
@@ -129,7 +129,7 @@ function madeRuns(
   tracks: number,
   trackOf: readonly number[],
   source: ByteSource,
-  { segmentTargetMs = DEFAULT_SEGMENT_TARGET_MS }: OpenOptions,
+  { segmentTargetMs = DEFAULT_SEGMENT_TARGET_MS }: MediaOpenOptions,
 ): StreamedRun[] {
   const { target } = streams[0]!.made!;
   const frame90k = frameTicks(target);
@@ -158,7 +158,7 @@ function copiedRuns(
   spacing90k: number,
   tracks: number,
   source: ByteSource,
-  { segmentTargetMs = DEFAULT_SEGMENT_TARGET_MS }: OpenOptions,
+  { segmentTargetMs = DEFAULT_SEGMENT_TARGET_MS }: MediaOpenOptions,
 ): StreamedRun[] {
   const end90k = length90k(file, source);
   const run90k = Math.max(segmentTargetMs * 90, spacing90k * SPACING_FACTOR);

@@ -11,7 +11,7 @@ const MAX_HELD = 1024;
 const LATE_90K = 90_000;
 
 /** Where the run begins and ends. */
-export interface RunPlace {
+export interface RunBounds {
   /** Number of streams. */
   readonly streams: number;
   readonly main: number;
@@ -23,7 +23,7 @@ export interface RunPlace {
 
 /** Takes units in the order of the output and returns those of the run. */
 export class RunCut {
-  readonly #place: RunPlace;
+  readonly #place: RunBounds;
   #from90k: number;
   #to90k = Infinity;
   /** Decoding time of the newest unit of the main stream. */
@@ -36,7 +36,7 @@ export class RunCut {
   readonly #over = new Set<number>();
   #isDone = false;
 
-  constructor(place: RunPlace) {
+  constructor(place: RunBounds) {
     this.#place = place;
     this.#from90k = place.begins === null ? -Infinity : Infinity;
   }

@@ -1,7 +1,7 @@
 /** Replaces audio tracks of an index by AAC or AC-3 that is made while the file is read. */
 import { hasData, pictureCarrierOf } from "../carrier.ts";
 import type { IndexWork } from "../index/work.ts";
-import type { MediaIndex, OpenOptions, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
+import type { MediaIndex, MediaOpenOptions, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
 import type { Track } from "../types.ts";
 import { chooseMade, madeChannels, madeTrack } from "./choice.ts";
 import { matroskaAudio } from "./matroska-audio.ts";
@@ -24,7 +24,7 @@ const AUDIO_LEAD_90K = 18_000;
  */
 export async function transcodeIndex(
   index: MediaIndex,
-  options: OpenOptions,
+  options: MediaOpenOptions,
   work: IndexWork,
 ): Promise<MediaIndex> {
   const { transcode, audioEncoder, audioTarget = "aac" } = options;

@@ -1,7 +1,7 @@
 /** `/openapi.json` as the page of the API reads it. */
 
 /** The part of a schema that a form needs. */
-export interface Schema {
+export interface OpenApiSchema {
   readonly $ref?: string;
   readonly type?: string;
   readonly format?: string;
@@ -9,7 +9,7 @@ export interface Schema {
   readonly default?: unknown;
   readonly example?: unknown;
   readonly description?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly properties?: Readonly<Record<string, OpenApiSchema>>;
   readonly required?: readonly string[];
 }
 
@@ -19,11 +19,11 @@ interface Parameter {
   readonly in: "path" | "query" | "header";
   readonly required?: boolean;
   readonly description?: string;
-  readonly schema: Schema;
+  readonly schema: OpenApiSchema;
 }
 
 interface Body {
-  readonly content: Readonly<Record<string, { readonly schema: Schema }>>;
+  readonly content: Readonly<Record<string, { readonly schema: OpenApiSchema }>>;
 }
 
 interface DocumentOperation {
@@ -42,7 +42,7 @@ export interface ApiDocument {
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentOperation>>>>;
   readonly components: {
-    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly schemas: Readonly<Record<string, OpenApiSchema>>;
     readonly parameters: Readonly<Record<string, Parameter>>;
   };
 }
@@ -103,7 +103,7 @@ function parameterField(document: ApiDocument, parameter: Parameter): Field {
   return field(found.name, found.in, found.schema, found.required ?? false, found.description);
 }
 
-function bodyFields(document: ApiDocument, schema: Schema): Field[] {
+function bodyFields(document: ApiDocument, schema: OpenApiSchema): Field[] {
   const found = schema.$ref === undefined ? schema : document.components.schemas[nameOf(schema.$ref)]!;
   if (found.format === "binary") return [field("body", "body", found, true, "The file")];
   return Object.entries(found.properties ?? {}).map(([name, part]) => {
@@ -111,7 +111,13 @@ function bodyFields(document: ApiDocument, schema: Schema): Field[] {
   });
 }
 
-function field(name: string, place: Field["place"], schema: Schema, isRequired: boolean, description = ""): Field {
+function field(
+  name: string,
+  place: Field["place"],
+  schema: OpenApiSchema,
+  isRequired: boolean,
+  description = "",
+): Field {
   const words = schema.type === "boolean" ? ["true", "false"] : (schema.enum ?? []).map(String);
   const hint = String(schema.example ?? schema.default ?? (schema.type === "array" ? "1,2,3" : ""));
   return { name, place, isRequired, isFile: schema.format === "binary", description, words, hint };

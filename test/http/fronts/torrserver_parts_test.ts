@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { assertEquals, assertThrows } from "@std/assert";
 import { comparePaths, numberedFiles } from "../../../src/http/fronts/torrserver/file-ids.ts";
-import { type Torrent, TorrServerState } from "../../../src/http/fronts/torrserver/kept.ts";
+import { TorrServerState, type TorrServerTorrent } from "../../../src/http/fronts/torrserver/kept.ts";
 import { torrentLines } from "../../../src/http/fronts/torrserver/m3u.ts";
 import { FrontStates } from "../../../src/http/fronts/states.ts";
 import type { Metainfo } from "../../../src/metainfo/types.ts";
@@ -20,7 +20,7 @@ function torrentOf(paths: readonly string[]): Metainfo {
   return { name: "Show", infohashHex: HASH, files, multiFile: true } as unknown as Metainfo;
 }
 
-function entry(hash: string, more: Partial<Torrent> = {}): Torrent {
+function entry(hash: string, more: Partial<TorrServerTorrent> = {}): TorrServerTorrent {
   return {
     ...{
       hash,

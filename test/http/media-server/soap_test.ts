@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
-import { didl, type Entry } from "../../../src/http/media-server/didl.ts";
+import { didl, type DidlEntry } from "../../../src/http/media-server/didl.ts";
 import { parentOf, readObjectId, writeObjectId } from "../../../src/http/media-server/object-id.ts";
 import { CONNECTION_MANAGER, CONTENT_DIRECTORY, serviceDescription } from "../../../src/http/media-server/services.ts";
 import { readCall, soapFault, soapResult, UpnpError } from "../../../src/http/media-server/soap.ts";
@@ -66,11 +66,11 @@ test("serviceDescription() lists each action's arguments with a variable that is
 });
 
 test("didl() writes what control points read, and no character that XML forbids", () => {
-  const media: Entry = {
+  const media: DidlEntry = {
     ...{ kind: "media", id: "all/i1", parentId: "all", title: '<&>"\u0000\ud800', isLive: false, picture: "" },
     ...{ url: "http://h/x?a=1&b=2", sizeBytes: 376, durationMs: 5_025_678.4 },
   };
-  const live: Entry = {
+  const live: DidlEntry = {
     ...media,
     isLive: true,
     sizeBytes: null,

@@ -4,7 +4,7 @@ import { hasCode, MillraceError } from "../../../errors.ts";
 import { type AnyMetainfo, isLive, magnetLink } from "../../../metainfo/live.ts";
 import { parseMagnet } from "../../../metainfo/magnet.ts";
 import type { HttpContext, HttpParts } from "../../context.ts";
-import type { Torrent, TorrentList } from "./kept.ts";
+import type { QbittorrentList, QbittorrentTorrent } from "./kept.ts";
 
 /** Links and transport files of one request. */
 const MAX_ADDED = 50;
@@ -36,12 +36,12 @@ export function limitOf(form: FormData, name: string): number {
 
 /**
  * Adds what the form names; returns how many torrents of the list it names. Throws `invalid_argument` for what is no
- * torrent, and as `TorrentList.add`.
+ * torrent, and as `QbittorrentList.add`.
  */
 export async function addTorrents(
   c: HttpContext,
   parts: HttpParts,
-  list: TorrentList,
+  list: QbittorrentList,
   form: FormData,
 ): Promise<number> {
   const links = field(form, "urls").split(/[\r\n]+/).map((link) => link.trim()).filter((link) => link !== "");
@@ -122,7 +122,7 @@ async function addItem(
 }
 
 /** Moves the item that was made for a torrent to the trash. One that the user locked or deleted stays as it is. */
-export async function removeItem({ api: { playlist } }: HttpParts, { item }: Torrent): Promise<void> {
+export async function removeItem({ api: { playlist } }: HttpParts, { item }: QbittorrentTorrent): Promise<void> {
   if (item === null) return;
   await playlist.remove([item]).catch((error) => {
     if (!hasCode(error, "not_found") && !hasCode(error, "conflict")) throw error;

@@ -7,7 +7,7 @@ import type { Metainfo } from "../../../metainfo/types.ts";
 import type { Lease } from "../../../swarm/leases.ts";
 import type { Swarm } from "../../../swarm/types.ts";
 import type { HttpParts } from "../../context.ts";
-import type { Torrent, TorrentList } from "./kept.ts";
+import type { QbittorrentList, QbittorrentTorrent } from "./kept.ts";
 
 /** Torrents that are downloaded, and shared, at once: each is a swarm. */
 const MAX_DOWNLOADS = 8;
@@ -31,12 +31,12 @@ interface Job {
 /** Runs for one engine. */
 export class WholeDownloads {
   readonly #parts: HttpParts;
-  readonly #list: TorrentList;
+  readonly #list: QbittorrentList;
   readonly #jobs = new Map<string, Job>();
   /** When those that failed are tried again, monotonic ms. */
   readonly #retries = new Map<string, number>();
 
-  constructor(parts: HttpParts, list: TorrentList) {
+  constructor(parts: HttpParts, list: QbittorrentList) {
     this.#parts = parts;
     this.#list = list;
   }
@@ -84,7 +84,7 @@ export class WholeDownloads {
     );
   }
 
-  #begin(torrent: Torrent): void {
+  #begin(torrent: QbittorrentTorrent): void {
     const { hash } = torrent;
     const stop = new AbortController();
     const job: Job = {
@@ -108,7 +108,7 @@ export class WholeDownloads {
     });
   }
 
-  #release({ hash }: Torrent, { lease }: Job): void {
+  #release({ hash }: QbittorrentTorrent, { lease }: Job): void {
     if (lease === null) return;
     const { swarm } = lease;
     swarm.setDownloadAll(false);
@@ -116,7 +116,7 @@ export class WholeDownloads {
     lease.release({ atOnce: true });
   }
 
-  async #run({ hash, link, isLocal, completedS }: Torrent, job: Job, signal: AbortSignal): Promise<void> {
+  async #run({ hash, link, isLocal, completedS }: QbittorrentTorrent, job: Job, signal: AbortSignal): Promise<void> {
     const { api: { content }, whole, clock } = this.#parts;
     const metainfo = await content.find({ kind: "magnet", magnet: link }, { callerIsLocal: isLocal, signal });
     if (isLive(metainfo)) throw new MillraceError("unsupported_media", "a broadcast has no end");
@@ -151,7 +151,7 @@ export class WholeDownloads {
 }
 
 /** Whether it has been shared as much as its limits say; without any limit it is not shared. */
-export function isShared(torrent: Torrent): boolean {
+export function isShared(torrent: QbittorrentTorrent): boolean {
   const { ratioLimit, seedingTimeLimit, inactiveSeedingTimeLimit, uploadedBytes, sizeBytes, seededS } = torrent;
   const limits = [ratioLimit, seedingTimeLimit, inactiveSeedingTimeLimit];
   if (limits.every((limit) => limit === -2)) return true;

@@ -4,7 +4,7 @@ import type { Metainfo } from "../../../metainfo/types.ts";
 import { storedPaths } from "../../../storage/placement.ts";
 import type { HttpParts } from "../../context.ts";
 import { isShared, progressOf, type WholeDownloads } from "./downloads.ts";
-import type { Torrent } from "./kept.ts";
+import type { QbittorrentTorrent } from "./kept.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -31,7 +31,11 @@ function contentPath(parts: HttpParts, hash: string, metainfo: Metainfo | null):
 }
 
 /** A torrent of `torrents/info`. */
-export async function torrentFields(torrent: Torrent, parts: HttpParts, downloads: WholeDownloads): Promise<Fields> {
+export async function torrentFields(
+  torrent: QbittorrentTorrent,
+  parts: HttpParts,
+  downloads: WholeDownloads,
+): Promise<Fields> {
   const { hash, name, category, tags, link, addedS, completedS, uploadedBytes, seededS } = torrent;
   const swarm = downloads.swarmOf(hash);
   const metainfo = swarm?.metainfo ?? await descriptionOf(parts, hash);
@@ -65,7 +69,12 @@ export async function torrentFields(torrent: Torrent, parts: HttpParts, download
   };
 }
 
-async function stateOf(torrent: Torrent, { api }: HttpParts, downloads: WholeDownloads, path: string): Promise<string> {
+async function stateOf(
+  torrent: QbittorrentTorrent,
+  { api }: HttpParts,
+  downloads: WholeDownloads,
+  path: string,
+): Promise<string> {
   const { hash, completedS, isStopped } = torrent;
   const swarm = downloads.swarmOf(hash);
   if (completedS !== null) {
@@ -88,7 +97,11 @@ async function stateOf(torrent: Torrent, { api }: HttpParts, downloads: WholeDow
 }
 
 /** `torrents/properties`. */
-export async function propertyFields(torrent: Torrent, parts: HttpParts, downloads: WholeDownloads): Promise<Fields> {
+export async function propertyFields(
+  torrent: QbittorrentTorrent,
+  parts: HttpParts,
+  downloads: WholeDownloads,
+): Promise<Fields> {
   const fields = await torrentFields(torrent, parts, downloads);
   const metainfo = await descriptionOf(parts, torrent.hash);
   return {
@@ -111,7 +124,11 @@ export async function propertyFields(torrent: Torrent, parts: HttpParts, downloa
 }
 
 /** `torrents/files`; empty until the description is known. */
-export async function fileFields(torrent: Torrent, parts: HttpParts, downloads: WholeDownloads): Promise<Fields[]> {
+export async function fileFields(
+  torrent: QbittorrentTorrent,
+  parts: HttpParts,
+  downloads: WholeDownloads,
+): Promise<Fields[]> {
   const swarm = downloads.swarmOf(torrent.hash);
   const metainfo = swarm?.metainfo ?? await descriptionOf(parts, torrent.hash);
   if (metainfo === null) return [];

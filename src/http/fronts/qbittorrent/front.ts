@@ -13,7 +13,7 @@ import { addRoute, withForm } from "../requests.ts";
 import { addTorrents, field, isTrue, limitOf, removeItem, tagsOf } from "./adding.ts";
 import { WholeDownloads } from "./downloads.ts";
 import { fileFields, preferences, propertyFields, torrentFields, transferFields } from "./facts.ts";
-import { type Torrent, TorrentList } from "./kept.ts";
+import { QbittorrentList, type QbittorrentTorrent } from "./kept.ts";
 
 /** The version whose interface this is. Clients choose words by that of the API. */
 const VERSION = "v5.1.0";
@@ -27,7 +27,7 @@ const SIGNED_IN_MS = 3_600_000;
 const MAX_SIGNED_IN = 256;
 
 interface Of extends FrontGround {
-  readonly list: TorrentList;
+  readonly list: QbittorrentList;
   readonly downloads: WholeDownloads;
 }
 type Handle = (c: HttpContext, of: Of, form: FormData) => Promise<Response> | Response;
@@ -38,7 +38,7 @@ export const QBITTORRENT: Front = {
   access: "own",
   open: (ground) => {
     const { parts } = ground;
-    const opening = TorrentList.open(parts.frontStates).then((list): Of => {
+    const opening = QbittorrentList.open(parts.frontStates).then((list): Of => {
       const downloads = new WholeDownloads(parts, list);
       downloads.look();
       return { ...ground, list, downloads };
@@ -228,7 +228,10 @@ const ROUTES: Readonly<Record<string, readonly [methods: readonly string[], hand
 };
 
 /** Routes that change each torrent of `hashes`. */
-function changes(paths: readonly string[], change: (of: Of, torrent: Torrent, form: FormData) => void): typeof ROUTES {
+function changes(
+  paths: readonly string[],
+  change: (of: Of, torrent: QbittorrentTorrent, form: FormData) => void,
+): typeof ROUTES {
   const handle: Handle = (_, of, form) => {
     for (const torrent of hashes(of.list, form)) change(of, torrent, form);
     of.downloads.look();
@@ -238,7 +241,7 @@ function changes(paths: readonly string[], change: (of: Of, torrent: Torrent, fo
 }
 
 /** Torrents of the field `hashes`: separated by bars, or `all`. Throws `invalid_argument` without it. */
-function hashes(list: TorrentList, form: FormData): readonly Torrent[] {
+function hashes(list: QbittorrentList, form: FormData): readonly QbittorrentTorrent[] {
   const given = field(form, "hashes").toLowerCase();
   if (given === "") {
     throw new MillraceError("invalid_argument", "hashes: infohashes with bars between them are expected");
@@ -254,13 +257,13 @@ function parameter(c: HttpContext, form: FormData, name: string): string | null 
 }
 
 /** The torrent that `hash` names. Throws `not_found`. */
-function named(c: HttpContext, { list }: Of, form: FormData): Torrent {
+function named(c: HttpContext, { list }: Of, form: FormData): QbittorrentTorrent {
   const torrent = list.torrent((parameter(c, form, "hash") ?? "").toLowerCase());
   if (torrent === undefined) throw new MillraceError("not_found", "the list has no such torrent");
   return torrent;
 }
 
-function all({ parts, downloads }: Of, torrents: readonly Torrent[]) {
+function all({ parts, downloads }: Of, torrents: readonly QbittorrentTorrent[]) {
   return Promise.all(torrents.map((torrent) => torrentFields(torrent, parts, downloads)));
 }
 
@@ -281,7 +284,7 @@ async function selected(c: HttpContext, of: Of, form: FormData) {
 
 /** Categories have no folders of their own. */
 function categoryFields(
-  list: TorrentList,
+  list: QbittorrentList,
 ): Readonly<Record<string, { readonly name: string; readonly savePath: string }>> {
   return Object.fromEntries(list.categories().map((name) => [name, { name, savePath: "" }]));
 }

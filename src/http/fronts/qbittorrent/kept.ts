@@ -47,12 +47,12 @@ const TORRENT = z.object({
 const STATE = z.object({ torrents: z.array(TORRENT), categories: z.array(z.string()) });
 
 /** A torrent of the list. */
-export type Torrent = z.infer<typeof TORRENT>;
+export type QbittorrentTorrent = z.infer<typeof TORRENT>;
 
 /** The list. Opened once per engine. */
-export class TorrentList {
+export class QbittorrentList {
   readonly #state: FrontState<z.infer<typeof STATE>>;
-  readonly #byHash = new Map<string, Torrent>();
+  readonly #byHash = new Map<string, QbittorrentTorrent>();
   readonly #categories: Set<string>;
   #chars = 0;
 
@@ -63,21 +63,21 @@ export class TorrentList {
   }
 
   /** Never rejects. */
-  static async open(states: FrontStates): Promise<TorrentList> {
-    return new TorrentList(await states.open("qbittorrent", STATE, { torrents: [], categories: [] }));
+  static async open(states: FrontStates): Promise<QbittorrentList> {
+    return new QbittorrentList(await states.open("qbittorrent", STATE, { torrents: [], categories: [] }));
   }
 
   /** All torrents, the oldest first. */
-  torrents(): readonly Torrent[] {
+  torrents(): readonly QbittorrentTorrent[] {
     return [...this.#byHash.values()];
   }
 
-  torrent(hash: string): Torrent | undefined {
+  torrent(hash: string): QbittorrentTorrent | undefined {
     return this.#byHash.get(hash);
   }
 
   /** Throws `too_busy` when the list is full, and `too_large`. */
-  add(torrent: Torrent): void {
+  add(torrent: QbittorrentTorrent): void {
     if (torrent.link.length > MAX_LINK_CHARS) throw new MillraceError("too_large", "a magnet is too long");
     if (this.#byHash.size >= MAX_TORRENTS || this.#chars + torrent.link.length > MAX_ALL_CHARS) {
       throw new MillraceError("too_busy", `the list has ${this.#byHash.size} torrents: remove some`);
@@ -88,7 +88,7 @@ export class TorrentList {
   }
 
   /** Changes a torrent if it is still there. */
-  change(hash: string, changes: Partial<Omit<Torrent, "hash" | "link">>): void {
+  change(hash: string, changes: Partial<Omit<QbittorrentTorrent, "hash" | "link">>): void {
     const torrent = this.#byHash.get(hash);
     if (torrent === undefined) return;
     const { name = torrent.name, tags = torrent.tags } = changes;
@@ -131,7 +131,7 @@ export class TorrentList {
     this.#changed();
   }
 
-  #set(torrent: Torrent): void {
+  #set(torrent: QbittorrentTorrent): void {
     this.#chars += torrent.link.length - (this.#byHash.get(torrent.hash)?.link.length ?? 0);
     this.#byHash.set(torrent.hash, torrent);
   }

@@ -12,7 +12,7 @@ import type { Front } from "../front.ts";
 import { addRoute, jsonBody } from "../requests.ts";
 import { CACHE, REQUEST, SETTINGS, VIEWED } from "./bodies.ts";
 import { filler } from "./filler.ts";
-import { type Torrent, TorrServerState } from "./kept.ts";
+import { TorrServerState, type TorrServerTorrent } from "./kept.ts";
 import { hashOf, namedTorrent, required } from "./links.ts";
 import { listLines, m3uResponse, torrentLines } from "./m3u.ts";
 import { cacheOf, probeOf, settingsOf, statusOf } from "./status.ts";
@@ -85,7 +85,7 @@ function addListRoutes(add: Add): void {
     return await changed(c, of, request);
   });
   add("POST", "/torrent/upload", async (c, { parts, state, work }) => {
-    const added: Torrent[] = [];
+    const added: TorrServerTorrent[] = [];
     for (const torrent of await uploadedTorrents(c, parts)) added.push(state.add(torrent));
     const statuses = await Promise.all(added.map((torrent) => wokenStatus(torrent, state, work)));
     return c.json(statuses.length === 1 ? statuses[0]! : statuses.length === 0 ? null : statuses);
@@ -152,7 +152,7 @@ async function changed(
   return c.json({});
 }
 
-async function wokenStatus(torrent: Torrent, state: TorrServerState, work: TorrentWork) {
+async function wokenStatus(torrent: TorrServerTorrent, state: TorrServerState, work: TorrentWork) {
   await work.wake(torrent);
   return await statusOf(state.torrent(torrent.hash) ?? torrent, work);
 }

@@ -41,14 +41,14 @@ const STATE = z.object({
 });
 
 /** A torrent of the list. */
-export type Torrent = z.infer<typeof TORRENT>;
+export type TorrServerTorrent = z.infer<typeof TORRENT>;
 /** A file that somebody watched; `timecode` is where, s. */
 export type Viewed = z.infer<typeof VIEWED>;
 
 /** The list and the rest. Opened once per engine. */
 export class TorrServerState {
   readonly #state: FrontState<z.infer<typeof STATE>>;
-  readonly #byHash = new Map<string, Torrent>();
+  readonly #byHash = new Map<string, TorrServerTorrent>();
   /** Characters of all torrents. */
   #chars = 0;
 
@@ -74,16 +74,16 @@ export class TorrServerState {
   }
 
   /** All torrents, the newest first. */
-  torrents(): readonly Torrent[] {
+  torrents(): readonly TorrServerTorrent[] {
     return [...this.#byHash.values()].reverse();
   }
 
-  torrent(hash: string): Torrent | undefined {
+  torrent(hash: string): TorrServerTorrent | undefined {
     return this.#byHash.get(hash);
   }
 
   /** Adds a torrent; one of the list keeps what `torrent` does not say. Throws as `put`. */
-  add(torrent: Torrent): Torrent {
+  add(torrent: TorrServerTorrent): TorrServerTorrent {
     const known = this.#byHash.get(torrent.hash);
     if (known === undefined) return this.put(torrent);
     return this.put({
@@ -99,7 +99,7 @@ export class TorrServerState {
   }
 
   /** Adds a torrent, or replaces it. Throws `too_large`, and `too_busy` when saved ones fill the list. */
-  put(torrent: Torrent): Torrent {
+  put(torrent: TorrServerTorrent): TorrServerTorrent {
     for (const [name, most] of Object.entries(MAX_CHARS)) {
       const text = torrent[name as keyof typeof MAX_CHARS] ?? "";
       if (text.length > most) throw new MillraceError("too_large", `${name} has more than ${most} characters`);
@@ -149,7 +149,7 @@ export class TorrServerState {
   }
 
   /** Takes the place of the torrent of that hash, if any. */
-  #set(torrent: Torrent): void {
+  #set(torrent: TorrServerTorrent): void {
     this.#chars += charsOf(torrent) - charsOf(this.#byHash.get(torrent.hash));
     this.#byHash.set(torrent.hash, torrent);
   }
@@ -159,7 +159,7 @@ export class TorrServerState {
     return this.#byHash.delete(hash);
   }
 
-  #makeRoom(torrent: Torrent): void {
+  #makeRoom(torrent: TorrServerTorrent): void {
     const known = this.#byHash.get(torrent.hash);
     const more = charsOf(torrent) - charsOf(known);
     const isFull = () =>
@@ -179,7 +179,7 @@ export class TorrServerState {
   }
 }
 
-function charsOf(torrent: Torrent | undefined): number {
+function charsOf(torrent: TorrServerTorrent | undefined): number {
   if (torrent === undefined) return 0;
   const { title, poster, data, magnet } = torrent;
   return title.length + poster.length + data.length + (magnet?.length ?? 0);

@@ -2,7 +2,7 @@
 import { MillraceError } from "../../../errors.ts";
 import { parseMagnet } from "../../../metainfo/magnet.ts";
 import type { HttpContext, HttpParts } from "../../context.ts";
-import type { Torrent, TorrServerState } from "./kept.ts";
+import type { TorrServerState, TorrServerTorrent } from "./kept.ts";
 
 const HASH = /^[0-9a-fA-F]{40}$/;
 
@@ -13,10 +13,10 @@ export async function namedTorrent(
   c: HttpContext,
   given: string,
   texts: Readonly<Record<string, string>>,
-): Promise<Torrent> {
+): Promise<TorrServerTorrent> {
   const link = plainLink(given);
   const { isLocal } = c.get("caller");
-  const entry = (hash: string, magnet: string | null, title: string): Torrent => ({
+  const entry = (hash: string, magnet: string | null, title: string): TorrServerTorrent => ({
     hash,
     title: texts["title"] || title,
     category: texts["category"] ?? "",
@@ -59,7 +59,7 @@ export function hashOf(given: string): string {
 }
 
 /** The torrent of the list with this infohash. Throws `not_found` and as `hashOf`. */
-export function required(state: TorrServerState, given: string): Torrent {
+export function required(state: TorrServerState, given: string): TorrServerTorrent {
   const torrent = state.torrent(hashOf(given));
   if (torrent === undefined) throw new MillraceError("not_found", "the list has no such torrent");
   return torrent;

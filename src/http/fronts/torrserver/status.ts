@@ -4,7 +4,7 @@ import type { AnyMetainfo } from "../../../metainfo/live.ts";
 import type { PlaybackSession } from "../../../playback/session.ts";
 import type { EngineSettings } from "../../api/parts.ts";
 import { numberedFiles } from "./file-ids.ts";
-import type { Torrent } from "./kept.ts";
+import type { TorrServerTorrent } from "./kept.ts";
 import type { TorrentWork } from "./work.ts";
 
 /** States of a torrent; clients compare both the number and the words. */
@@ -17,7 +17,7 @@ const STATES = {
 } as const;
 
 /** The state of a torrent. Absent numbers count as 0 in clients; `file_stats` must be absent until the files are known. */
-export async function statusOf(torrent: Torrent, work: TorrentWork): Promise<Record<string, unknown>> {
+export async function statusOf(torrent: TorrServerTorrent, work: TorrentWork): Promise<Record<string, unknown>> {
   const { hash, title, category, poster, data, addedS, sizeBytes } = torrent;
   const isAwake = work.isAwake(hash);
   const metainfo = isAwake ? await work.known(hash) : null;
@@ -80,7 +80,7 @@ function figuresOf(session: PlaybackSession | null): Record<string, unknown> {
  * the next one.
  */
 export async function cacheOf(
-  torrent: Torrent,
+  torrent: TorrServerTorrent,
   work: TorrentWork,
   capacityBytes: number,
 ): Promise<Record<string, unknown>> {

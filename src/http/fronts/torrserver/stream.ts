@@ -6,7 +6,7 @@ import type { HttpContext, HttpParts } from "../../context.ts";
 import { fileResponse } from "../../stream-routes.ts";
 import { fileRequest } from "../requests.ts";
 import { type NumberedFile, numberedFiles } from "./file-ids.ts";
-import type { Torrent, TorrServerState } from "./kept.ts";
+import type { TorrServerState, TorrServerTorrent } from "./kept.ts";
 import { m3uResponse, torrentLines } from "./m3u.ts";
 import { statusOf } from "./status.ts";
 import { selectorOf, type TorrentWork } from "./work.ts";
@@ -17,7 +17,7 @@ export interface StreamParts {
   readonly work: TorrentWork;
   readonly state: TorrServerState;
   /** The torrent that a link names, which is in the list from then on. */
-  readonly named: (c: HttpContext, link: string, texts: Readonly<Record<string, string>>) => Promise<Torrent>;
+  readonly named: (c: HttpContext, link: string, texts: Readonly<Record<string, string>>) => Promise<TorrServerTorrent>;
 }
 
 /** Most that a preload takes of the cache: other readers use it, too. */
@@ -76,7 +76,7 @@ export async function playById(c: HttpContext, { parts, work, state }: StreamPar
 async function play(
   c: HttpContext,
   { parts, state }: Pick<StreamParts, "parts" | "work" | "state">,
-  torrent: Torrent,
+  torrent: TorrServerTorrent,
   file: NumberedFile,
 ): Promise<Response> {
   const session = await parts.sessions.start(fileRequest(c, parts, selectorOf(torrent), file.index, torrent.isLocal));

@@ -2,7 +2,7 @@
 import { MillraceError } from "../../../errors.ts";
 import type { HttpContext, HttpParts } from "../../context.ts";
 import { withForm } from "../requests.ts";
-import type { Torrent } from "./kept.ts";
+import type { TorrServerTorrent } from "./kept.ts";
 
 /** Largest body, bytes: a transport file of 16 MiB and the fields around it. */
 const MAX_BODY_BYTES = 17 * 1024 * 1024;
@@ -10,7 +10,7 @@ const MAX_BODY_BYTES = 17 * 1024 * 1024;
 const MAX_FILES = 50;
 
 /** The torrents of the files that can be read. Throws `invalid_argument` where the body is no form. */
-export async function uploadedTorrents(c: HttpContext, parts: HttpParts): Promise<Torrent[]> {
+export async function uploadedTorrents(c: HttpContext, parts: HttpParts): Promise<TorrServerTorrent[]> {
   const { isLocal } = c.get("caller");
   return await withForm(c, parts, MAX_BODY_BYTES, async (form) => {
     const text = (name: string) => {
@@ -18,7 +18,7 @@ export async function uploadedTorrents(c: HttpContext, parts: HttpParts): Promis
       return typeof value === "string" ? value : "";
     };
     const files = [...form.values()].filter((value): value is File => value instanceof File).slice(0, MAX_FILES);
-    const torrents: Torrent[] = [];
+    const torrents: TorrServerTorrent[] = [];
     for (const file of files) {
       const selector = { kind: "transport_file", bytes: new Uint8Array(await file.arrayBuffer()) } as const;
       const context = { callerIsLocal: isLocal, signal: c.req.raw.signal };

@@ -6,7 +6,7 @@ import type { PlaybackSession } from "../../../playback/session.ts";
 import type { StartRequest } from "../../../playback/start-request.ts";
 import type { StreamSelector } from "../../../content/selector.ts";
 import type { HttpParts } from "../../context.ts";
-import type { Torrent } from "./kept.ts";
+import type { TorrServerTorrent } from "./kept.ts";
 
 /** A torrent that nobody asks about sleeps after this, ms. */
 const AWAKE_MS = 60_000;
@@ -73,7 +73,7 @@ export class TorrentWork {
   }
 
   /** Notes that somebody asks about it, and begins to look for its description. */
-  async wake(torrent: Torrent): Promise<void> {
+  async wake(torrent: TorrServerTorrent): Promise<void> {
     const { hash } = torrent;
     this.#ask(hash);
     if (this.#searches.size >= MAX_SEARCHES || this.#searches.has(hash)) return;
@@ -91,12 +91,12 @@ export class TorrentWork {
   }
 
   /** The description of a torrent. Rejects as `MetainfoFinder.find`. */
-  async description(torrent: Torrent, signal: AbortSignal): Promise<AnyMetainfo> {
+  async description(torrent: TorrServerTorrent, signal: AbortSignal): Promise<AnyMetainfo> {
     this.#ask(torrent.hash);
     return await this.known(torrent.hash) ?? await this.#find(torrent, signal);
   }
 
-  async #find(torrent: Torrent, signal: AbortSignal): Promise<AnyMetainfo> {
+  async #find(torrent: TorrServerTorrent, signal: AbortSignal): Promise<AnyMetainfo> {
     const context = { callerIsLocal: torrent.isLocal, signal };
     const metainfo = await this.#parts.api.content.find(selectorOf(torrent), context);
     this.#learnt(torrent.hash, metainfo);
@@ -188,6 +188,6 @@ export class TorrentWork {
 }
 
 /** What names the torrent in a start. */
-export function selectorOf({ magnet, hash }: Torrent): StreamSelector {
+export function selectorOf({ magnet, hash }: TorrServerTorrent): StreamSelector {
   return magnet === null ? { kind: "infohash", infohash: hash } : { kind: "magnet", magnet };
 }

@@ -5,7 +5,7 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import { FaultLedger } from "../../faults.ts";
 import { MillraceError } from "../../../errors.ts";
-import type { MediaIndex, OpenOptions, RunSample } from "../../timeline.ts";
+import type { MediaIndex, MediaOpenOptions, RunSample } from "../../timeline.ts";
 import { ByteWindow } from "../byte-window.ts";
 import { type FlacInfo, readStreamInfo, STREAMINFO_BYTES } from "./flac-frame.ts";
 import { findFrame, type FlacPlace, walkFlac } from "./flac-walk.ts";
@@ -88,7 +88,7 @@ function seekPlaces(table: Uint8Array, firstFrameAt: number, source: ByteSource)
 export async function openFlac(
   source: ByteSource,
   position: number,
-  options: Pick<OpenOptions, "signal" | "segmentTargetMs">,
+  options: Pick<MediaOpenOptions, "signal" | "segmentTargetMs">,
 ): Promise<MediaIndex> {
   const head = await readHead(source, position, options.signal);
   const { info, codecPrivate, firstFrameAt } = head;

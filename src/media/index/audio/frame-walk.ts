@@ -29,7 +29,7 @@ const APE_HEADER_BYTES = 32;
 const TRAILERS = ["TAG", "APETAGEX", "LYRICSBEGIN", "ID3"];
 
 /** What to walk. */
-export interface WalkOptions {
+export interface FrameWalkOptions {
   readonly source: ByteSource;
   readonly syntax: AudioFrameSyntax;
   /** Kind of the frames wanted; null: the first frame followed by two more decides. */
@@ -43,7 +43,7 @@ export interface WalkOptions {
 }
 
 /** The frames from a position on to the end of the file, in batches as bytes arrive. Rejects as the source does. */
-export async function* walkFrames(options: WalkOptions): AsyncGenerator<readonly WalkedFrame[]> {
+export async function* walkFrames(options: FrameWalkOptions): AsyncGenerator<readonly WalkedFrame[]> {
   const { source, syntax, signal, onGap } = options;
   const window = new ByteWindow(source, options.position, CHUNK_BYTES, signal);
   let { key, isSynced } = options;

@@ -6,7 +6,7 @@ import { ac3Frame, isEac3 } from "../../../bytes/ac3-frames.ts";
 import { adtsFrame, type AudioFrame, type AudioFrameSyntax, mpegAudioFrame } from "../../../bytes/audio-frames.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
-import type { MediaIndex, OpenOptions, SampleTable, StreamedTimeline, TabledTimeline } from "../../timeline.ts";
+import type { MediaIndex, MediaOpenOptions, SampleTable, StreamedTimeline, TabledTimeline } from "../../timeline.ts";
 import type { Track } from "../../types.ts";
 import { ColumnBuilder } from "../../column.ts";
 import { constantTimeline, meanFrameBytes } from "./constant.ts";
@@ -50,7 +50,7 @@ const LEAST_PART = 0.98;
 export const CUT_OFF = "the file is cut off at its end";
 
 /** Options of `openFrames`; `wholeBytes` is for tests. */
-export type FrameOptions = Pick<OpenOptions, "signal" | "segmentTargetMs" | "transcode"> & {
+export type FrameOptions = Pick<MediaOpenOptions, "signal" | "segmentTargetMs" | "transcode"> & {
   readonly wholeBytes?: number;
 };
 

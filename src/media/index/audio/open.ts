@@ -5,7 +5,7 @@ import { foreignOf } from "../../../bytes/foreign-container.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
 import { hasCode } from "../../../errors.ts";
 import { openForeign } from "../../foreign/open.ts";
-import type { MediaIndex, OpenOptions } from "../../timeline.ts";
+import type { MediaIndex, MediaOpenOptions } from "../../timeline.ts";
 import { openByLibrary, unknownSound } from "../library/open.ts";
 import { openFlac } from "./flac.ts";
 import { CUT_OFF, openFrames } from "./frames.ts";
@@ -25,7 +25,7 @@ const MAX_TAGS = 16;
 export async function openAudio(
   sniffed: AudioContainer,
   source: ByteSource,
-  options: OpenOptions,
+  options: MediaOpenOptions,
 ): Promise<MediaIndex> {
   const { container, position } = sniffed === "mp3" || sniffed === "flac"
     ? await behindTags(source, options.signal)

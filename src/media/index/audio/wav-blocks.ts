@@ -4,7 +4,7 @@
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
-import type { MediaIndex, OpenOptions, RunSample } from "../../timeline.ts";
+import type { MediaIndex, MediaOpenOptions, RunSample } from "../../timeline.ts";
 import type { Track } from "../../types.ts";
 import { WAV_CODINGS } from "./wav-format.ts";
 import { foreignRuns, mostSamples, ticksAt } from "./runs.ts";
@@ -55,7 +55,7 @@ function readFormat(bytes: Uint8Array): Format | null {
 /** Opens a file of these formats; null when its sound is of another kind. Rejects with `bad_media`, or as the source does. */
 export async function openWavBlocks(
   source: ByteSource,
-  { signal, segmentTargetMs }: Pick<OpenOptions, "signal" | "segmentTargetMs">,
+  { signal, segmentTargetMs }: Pick<MediaOpenOptions, "signal" | "segmentTargetMs">,
 ): Promise<MediaIndex | null> {
   let format: Format | null = null;
   for (let at = 12, chunks = 0; at + 8 <= source.sizeBytes && chunks < MAX_CHUNKS; chunks++) {

@@ -5,7 +5,7 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
 import { type CountUnits, FaultLedger } from "../../faults.ts";
-import type { MediaIndex, OpenOptions, RunSample } from "../../timeline.ts";
+import type { MediaIndex, MediaOpenOptions, RunSample } from "../../timeline.ts";
 import type { Track } from "../../types.ts";
 import { foreignRuns, mostSamples } from "../audio/runs.ts";
 import { HEAD_BYTES, type LibraryContainer, LibraryDemuxer, loadLibrary } from "./demuxer.ts";
@@ -62,7 +62,7 @@ async function describe(track: InputAudioTrack): Promise<Track> {
 export async function openByLibrary(
   source: ByteSource,
   container: LibraryContainer,
-  options: Pick<OpenOptions, "signal" | "segmentTargetMs">,
+  options: Pick<MediaOpenOptions, "signal" | "segmentTargetMs">,
 ): Promise<MediaIndex> {
   const { signal } = options;
   const library = await loadLibrary();

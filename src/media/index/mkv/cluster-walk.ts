@@ -80,7 +80,7 @@ export async function hasCluster(source: ByteSource, position: number, signal: A
 }
 
 /** What is known about a walk before it begins. */
-export interface WalkOptions {
+export interface ClusterWalkOptions {
   /**
    * Called for each block before it is read: true ends the walk there. Default: it continues to the end of the file.
    */
@@ -106,10 +106,10 @@ export class ClusterWalk {
   #missing = MAX_HEADER_BYTES;
   readonly #signal: AbortSignal;
   readonly #stop: ((clusterAt: number, blockAt: number) => boolean) | undefined;
-  readonly #onTooLarge: WalkOptions["onTooLarge"];
+  readonly #onTooLarge: ClusterWalkOptions["onTooLarge"];
 
   /** Call `locate()` first. */
-  constructor(source: ByteSource, position: number, signal: AbortSignal, options: WalkOptions = {}) {
+  constructor(source: ByteSource, position: number, signal: AbortSignal, options: ClusterWalkOptions = {}) {
     const { stop, untilBytes = Infinity, lender = null, onTooLarge } = options;
     this.#stop = stop;
     this.#onTooLarge = onTooLarge;

@@ -1,5 +1,5 @@
 /** How many blocks of subtitles each run has, as far as the Cues name them: mkvmerge and ffmpeg name them all. */
-import type { Cue } from "./head.ts";
+import type { MatroskaCue } from "./head.ts";
 import { isPictureSubtitle, unknownSubtitles } from "./limits.ts";
 import type { PlannedRun } from "./plan-cues.ts";
 import type { MatroskaTrack } from "./tracks.ts";
@@ -14,7 +14,7 @@ const SPARE = 1;
 export function cuedSubtitles(
   plan: readonly PlannedRun[],
   tracks: readonly MatroskaTrack[],
-  cues: readonly Cue[],
+  cues: readonly MatroskaCue[],
 ): readonly (readonly number[])[] {
   const own = new Map(tracks.flatMap((track, i) => isPictureSubtitle(track) ? [[track.track.id, i] as const] : []));
   const units = plan.map(() => tracks.map(() => 0));

@@ -17,7 +17,7 @@ import { ID, SEGMENT_CHILDREN } from "./ids.ts";
 import { type MatroskaTrack, readTrack } from "./tracks.ts";
 
 /** An entry of the Cues, converted from the file's units. */
-export interface Cue {
+export interface MatroskaCue {
   readonly timeNs: number;
   readonly trackNumber: number;
   /** Source position of the cluster. */
@@ -33,7 +33,7 @@ export interface MatroskaHead {
   readonly durationNs: number | null;
   readonly tracks: readonly MatroskaTrack[];
   /** By position, for all tracks; empty when there are none or they cannot be read. */
-  readonly cues: readonly Cue[];
+  readonly cues: readonly MatroskaCue[];
   /** Source position of the first cluster. */
   readonly firstClusterAt: number;
   /** Source positions of the elements that SeekHead names. */

@@ -5,7 +5,7 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import { TS } from "../../carrier.ts";
 import { FaultLedger } from "../../faults.ts";
-import type { MediaIndex, OpenOptions, StreamedRun } from "../../timeline.ts";
+import type { MediaIndex, MediaOpenOptions, StreamedRun } from "../../timeline.ts";
 import type { Codec } from "../../types.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
 import { cuedSubtitles } from "./cued-subtitles.ts";
@@ -14,7 +14,7 @@ import { withCodecData } from "./codec-data.ts";
 import { withFirstFrames } from "./first-frames.ts";
 import { frameGrid } from "./frame-grid.ts";
 import { withFrameRates } from "./frame-rate.ts";
-import { type Cue, readHead } from "./head.ts";
+import { type MatroskaCue, readHead } from "./head.ts";
 import { isPictureSubtitle, maxAccessUnits, unpackedBytes } from "./limits.ts";
 import { countedMs, planFromCues, type PlannedRun, zeroOf } from "./plan-cues.ts";
 import { planByEstimate } from "./plan-estimate.ts";
@@ -47,7 +47,7 @@ function mainTrack(tracks: readonly MatroskaTrack[]): number {
 }
 
 /** Codecs whose codec data is needed: MPEG TS carries AC-3 without, and most films need no read for it. */
-function neededFrames(tracks: readonly MatroskaTrack[], { fragmented }: OpenOptions): ReadonlySet<Codec> {
+function neededFrames(tracks: readonly MatroskaTrack[], { fragmented }: MediaOpenOptions): ReadonlySet<Codec> {
   const pictures = tracks.map(({ track }) => track).filter(({ kind }) => kind === "video");
   const isFragmented = fragmented ?? (pictures.length > 0 && !pictures.some(TS.carries));
   return new Set(isFragmented ? ["vp9", "ac3", "eac3"] : ["vp9"]);
@@ -56,7 +56,7 @@ function neededFrames(tracks: readonly MatroskaTrack[], { fragmented }: OpenOpti
 function streamedRuns(
   plan: readonly PlannedRun[],
   tracks: readonly MatroskaTrack[],
-  cues: readonly Cue[],
+  cues: readonly MatroskaCue[],
   shift90k: number,
 ): StreamedRun[] {
   const subtitles = cuedSubtitles(plan, tracks, cues);
@@ -88,7 +88,7 @@ function streamedRuns(
  * `unsupported_media` for another kind of EBML document, or as the source does. Reads the head and the Cues; without a
  * frame rate, 128 KiB of the media's start; without Cues, about 1 MiB of it (and of its end, without a Duration).
  */
-export async function openMatroska(source: ByteSource, options: OpenOptions): Promise<MediaIndex> {
+export async function openMatroska(source: ByteSource, options: MediaOpenOptions): Promise<MediaIndex> {
   const asTold = await readHead(source, options.signal);
   const decodable = await withCodecData(source, asTold, options.signal);
   const tracks = await withFirstFrames(source, asTold, decodable, neededFrames(decodable, options), options.signal);

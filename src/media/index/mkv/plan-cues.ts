@@ -1,7 +1,7 @@
 /** Runs from the Cues. */
 import { type Anchor, CUE_SEARCH_BYTES } from "./anchors.ts";
 import { MAX_HEADER_BYTES } from "./ebml.ts";
-import type { Cue, MatroskaHead } from "./head.ts";
+import type { MatroskaCue, MatroskaHead } from "./head.ts";
 import type { Track } from "../../types.ts";
 
 /** A run before it gets its bounds. Times in ns, on the file's clock. */
@@ -61,7 +61,7 @@ interface Place {
  * The entries in the order of the file. A block position beyond the next cluster is false: then only the cluster is
  * trusted.
  */
-function placesOf(list: readonly Cue[], sizeBytes: number): Place[] {
+function placesOf(list: readonly MatroskaCue[], sizeBytes: number): Place[] {
   const sorted = [...list].sort((a, b) => a.clusterAt - b.clusterAt || (a.blockAt ?? 0) - (b.blockAt ?? 0));
   let clusterEnd = sizeBytes;
   let clusterAt = -1;

@@ -5,7 +5,7 @@ import type { CountUnits, FaultLedger } from "../../faults.ts";
 import type { RunSample } from "../../timeline.ts";
 import type { Anchor } from "./anchors.ts";
 import { splitFrames } from "./block.ts";
-import { ClusterWalk, type WalkedBlock, type WalkOptions } from "./cluster-walk.ts";
+import { ClusterWalk, type ClusterWalkOptions, type WalkedBlock } from "./cluster-walk.ts";
 import { DecodeTimes } from "./decode-times.ts";
 import { MAX_HEADER_BYTES } from "./ebml.ts";
 import { wholeFrame } from "./encodings.ts";
@@ -163,7 +163,7 @@ const HEADERS_BYTES = 2 * MAX_HEADER_BYTES;
 const SEARCHED_BYTES = 64 * 1024;
 
 /** Says where the run ends before the block there, which may be large, has arrived. */
-function endOf(end: Anchor | null, endsAt: number | null): Pick<WalkOptions, "stop" | "untilBytes"> {
+function endOf(end: Anchor | null, endsAt: number | null): Pick<ClusterWalkOptions, "stop" | "untilBytes"> {
   if (end === null) return endsAt === null ? {} : { stop: (clusterAt) => clusterAt >= endsAt, untilBytes: endsAt };
   const { position, blockAt: target } = end;
   if (target === null) return { untilBytes: position + SEARCHED_BYTES };

@@ -2,7 +2,7 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import { hasCode, MillraceError } from "../../../errors.ts";
 import { isCarriable } from "../../carrier.ts";
-import type { MediaIndex, OpenOptions, SampleTable, StreamedTimeline } from "../../timeline.ts";
+import type { MediaIndex, MediaOpenOptions, SampleTable, StreamedTimeline } from "../../timeline.ts";
 import { wantsAac } from "../../transcode/choice.ts";
 import { runsOfTables } from "../../transcode/tabled-runs.ts";
 import type { Track } from "../../types.ts";
@@ -29,7 +29,7 @@ const SUSPICIOUS_SHARE = 0.75;
  * Reads the index of an MP4 or MOV file. Fetches box headers, the movie box and, if fragmented, its fragment index: none
  * of the media. Rejects with `bad_media` or the read's error.
  */
-export async function openMp4(source: ByteSource, options: OpenOptions): Promise<MediaIndex> {
+export async function openMp4(source: ByteSource, options: MediaOpenOptions): Promise<MediaIndex> {
   const work = IndexWork.on(source, options.signal);
   const parts: FilePart[] = [];
   const warnings: string[] = [];
@@ -71,7 +71,7 @@ interface Film {
 /** Opens the film at the start of `work`: it has a movie box of its own, or consists of fragments of `before`. */
 async function openFilm(
   work: IndexWork,
-  options: OpenOptions,
+  options: MediaOpenOptions,
   before: Movie | null,
   depth: number,
 ): Promise<Film> {

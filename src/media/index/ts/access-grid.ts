@@ -8,7 +8,7 @@
  */
 import { stepBetween } from "../../../bytes/ts/stamps.ts";
 import type { CutPlan } from "./cut-plan.ts";
-import type { Mark } from "./time-scan.ts";
+import type { TimedPes } from "./time-scan.ts";
 
 /** Distances between points that must have been alike. */
 const MIN_STEPS = 2;
@@ -47,15 +47,15 @@ export class AccessGrid {
   }
 
   /** A function to be called with the random access points of segment `n` in order, none left out. */
-  follow(n: number): (point: Mark) => void {
-    let last: Mark | null = null;
+  follow(n: number): (point: TimedPes) => void {
+    let last: TimedPes | null = null;
     return (point) => {
       if (last !== null) this.#note(n, last, point);
       last = point;
     };
   }
 
-  #note(n: number, last: Mark, { packet, pts90k }: Mark): void {
+  #note(n: number, last: TimedPes, { packet, pts90k }: TimedPes): void {
     const { startPts90k, cuts } = this.#plan;
     const step90k = stepBetween(last.pts90k, pts90k);
     if (step90k <= 0 || startPts90k === null) return;

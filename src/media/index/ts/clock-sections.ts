@@ -4,14 +4,14 @@
  * that are small compared to the distance of the samples look like a change of the bit rate and go undetected.
  */
 import { stepBetween } from "../../../bytes/ts/stamps.ts";
-import type { ClockBreak, Mark, TimeScanner } from "./time-scan.ts";
+import type { ClockBreak, TimedPes, TimeScanner } from "./time-scan.ts";
 
 /** Packets `[start, end)` with one clock. */
 export interface Section {
   readonly start: number;
   readonly end: number;
   /** Times known in it, ascending; empty only in a file without times. */
-  readonly marks: readonly Mark[];
+  readonly marks: readonly TimedPes[];
 }
 
 /** Packets read for one sample, about 128 KiB. */
@@ -31,7 +31,7 @@ const QUIET_SHARE = 0.3;
 const MAX_LOOKS = 80;
 
 /** Median of the credible rates between neighbours, bytes per tick. */
-export function usualRate(marks: readonly Mark[], strideBytes: number): number {
+export function usualRate(marks: readonly TimedPes[], strideBytes: number): number {
   const rates = marks.slice(1)
     .map((b, i) => (b.packet - marks[i]!.packet) * strideBytes / stepBetween(marks[i]!.pts90k, b.pts90k))
     .filter((rate) => rate >= LEAST_RATE && rate <= GREATEST_RATE)
@@ -52,7 +52,7 @@ export class BreakSearch {
   }
 
   /** The breaks between `a` and `b`, in order. */
-  async between(a: Mark, b: Mark): Promise<ClockBreak[]> {
+  async between(a: TimedPes, b: TimedPes): Promise<ClockBreak[]> {
     if (b.packet <= a.packet || !this.#isOdd(a, b)) return [];
     const found = await this.#halve(a, b);
     if (found === null) return [];
@@ -60,22 +60,22 @@ export class BreakSearch {
   }
 
   /** Ticks that the clock advanced beyond the time that the bytes take. */
-  #error(a: Mark, b: Mark): number {
+  #error(a: TimedPes, b: TimedPes): number {
     return stepBetween(a.pts90k, b.pts90k) - this.#expected(a, b);
   }
 
-  #expected(a: Mark, b: Mark): number {
+  #expected(a: TimedPes, b: TimedPes): number {
     return (b.packet - a.packet) * this.#scanner.format.strideBytes / this.#rate;
   }
 
-  #isOdd(a: Mark, b: Mark): boolean {
+  #isOdd(a: TimedPes, b: TimedPes): boolean {
     const expected = this.#expected(a, b);
     const step = expected + this.#error(a, b);
     if (Math.abs(step - expected) <= USUAL_ERROR_90K) return false;
     return step < expected / USUAL_FACTOR || step > expected * USUAL_FACTOR;
   }
 
-  async #halve(from: Mark, to: Mark): Promise<ClockBreak | null> {
+  async #halve(from: TimedPes, to: TimedPes): Promise<ClockBreak | null> {
     let [low, high] = [from, to];
     while (high.packet - low.packet > 2 * SAMPLE_PACKETS) {
       if (this.#looks-- <= 0) return null;
@@ -95,7 +95,7 @@ export class BreakSearch {
 }
 
 /** The sections of a file of `packetCount` packets with these marks (ascending) and breaks (in order). */
-export function sectionsOf(packetCount: number, marks: readonly Mark[], breaks: readonly ClockBreak[]): Section[] {
+export function sectionsOf(packetCount: number, marks: readonly TimedPes[], breaks: readonly ClockBreak[]): Section[] {
   const starts = [0, ...breaks.map(({ after }) => after.packet)];
   return starts.map((start, i) => {
     const end = starts[i + 1] ?? packetCount;

@@ -15,7 +15,7 @@ import { BreakSearch, SAMPLE_PACKETS, type Section, sectionsOf, usualRate } from
 import type { PacketFormat } from "../../../bytes/ts/packet-source.ts";
 import type { PointRule } from "../../../bytes/ts/random-access.ts";
 import type { ChosenProgram } from "./programs.ts";
-import { type ClockBreak, follows, type Mark, type Scan, TimeScanner } from "./time-scan.ts";
+import { type ClockBreak, follows, type Scan, type TimedPes, TimeScanner } from "./time-scan.ts";
 
 /** A segment. */
 export interface PlannedCut {
@@ -72,7 +72,7 @@ function joinSections(sections: readonly SectionCuts[]): PlannedCut[] {
 }
 
 /** Cuts at known random access points. */
-function exactCuts(points: readonly Mark[], last90k: number, target90k: number): SectionCuts {
+function exactCuts(points: readonly TimedPes[], last90k: number, target90k: number): SectionCuts {
   const origin = points[0]!.pts90k;
   let time = 0;
   const times = points.map(({ pts90k }) => time = Math.max(time, stepBetween(origin, pts90k)));
@@ -145,7 +145,7 @@ function spreadEvenly(map: { packets: number[]; times: number[] }, count: number
 /** The end of a file. */
 interface Tail {
   /** The last time; null if the last MiB has none. */
-  readonly last: Mark | null;
+  readonly last: TimedPes | null;
   readonly program: ChosenProgram | null;
 }
 
@@ -160,15 +160,15 @@ async function readTail(scanner: TimeScanner): Promise<Tail> {
 }
 
 /** Whether the clock runs from `a` to `b` at about the rate of the beginning. */
-function isEven(head: Scan, a: Mark, b: Mark): boolean {
+function isEven(head: Scan, a: TimedPes, b: TimedPes): boolean {
   if (head.first === null || head.last === null || head.breaks.length > 0) return false;
-  const rate = (from: Mark, to: Mark) => (to.packet - from.packet) / stepBetween(from.pts90k, to.pts90k);
+  const rate = (from: TimedPes, to: TimedPes) => (to.packet - from.packet) / stepBetween(from.pts90k, to.pts90k);
   const ratio = rate(a, b) / rate(head.first, head.last);
   return ratio > 1 / SUSPICIOUS_FACTOR && ratio < SUSPICIOUS_FACTOR;
 }
 
 /** Samples of the whole file's times: its first and its last; more if these look strange, or the bit rate changes. */
-async function sampleTimes(scanner: TimeScanner, head: Scan, tail: Mark | null): Promise<Mark[]> {
+async function sampleTimes(scanner: TimeScanner, head: Scan, tail: TimedPes | null): Promise<TimedPes[]> {
   const { packetCount, strideBytes } = scanner.format;
   const sample = async (packet: number) => (await scanner.scan(packet, SAMPLE_PACKETS, "any")).first;
   if (head.first !== null && tail !== null && isEven(head, head.first, tail)) return [head.first, tail];

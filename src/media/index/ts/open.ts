@@ -17,7 +17,7 @@ import { languagesOf } from "../../language.ts";
 import { changesMap, editMap, type MapEdit } from "../../rewrite-ts/map-edit.ts";
 import { readTs } from "./read-range.ts";
 import { type Rewriting, rewrittenFormat, rewrittenSource } from "../../rewrite-ts/rewritten.ts";
-import type { OpenOptions } from "../../timeline.ts";
+import type { MediaOpenOptions } from "../../timeline.ts";
 import { aacTrack, becomesAac } from "../../transcode/choice.ts";
 import { TsAudio } from "../../transcode/ts/ts-audio.ts";
 import type { AudioEncoder, AudioTranscoding } from "../../transcode/types.ts";
@@ -69,7 +69,7 @@ interface Making {
 /** What is made of the sound in `programs`, those at the beginning and the end of the file. */
 async function chooseAac(
   programs: readonly ChosenProgram[],
-  { transcode, audioEncoder, signal }: OpenOptions,
+  { transcode, audioEncoder, signal }: MediaOpenOptions,
 ): Promise<Making> {
   const none = { becomesAac: () => false, encoder: null, warnings: [] };
   if (!asksForMore(transcode)) return none;
@@ -84,7 +84,7 @@ async function chooseAac(
 }
 
 /** Players get a transport stream unchanged unless the viewer asks otherwise. */
-function asksForMore(wish: OpenOptions["transcode"]): wish is AudioTranscoding {
+function asksForMore(wish: MediaOpenOptions["transcode"]): wish is AudioTranscoding {
   return wish != null && !wish.onlyIfSilent;
 }
 
@@ -208,7 +208,7 @@ type SegmentReading = Parameters<HlsPlan["readSegment"]> extends [number, ...inf
  * Opens a transport stream. Rejects with `bad_media` when it is none or has no tables, `unsupported_media` when it is
  * scrambled or has neither video nor audio, or as the source does.
  */
-export async function openTransportStream(source: ByteSource, options: OpenOptions): Promise<Presentation> {
+export async function openTransportStream(source: ByteSource, options: MediaOpenOptions): Promise<Presentation> {
   const { signal } = options;
   const found = await detectPackets(source, signal);
   if (found === null) throw new MillraceError("bad_media", "no transport stream packets found");

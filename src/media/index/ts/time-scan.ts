@@ -11,7 +11,7 @@ import { MainFinder } from "./access-search.ts";
 import type { ChosenProgram } from "./programs.ts";
 
 /** A PES with its time. */
-export interface Mark {
+export interface TimedPes {
   /** Number of its first packet. */
   readonly packet: number;
   /** 33 bits. */
@@ -28,9 +28,9 @@ interface SoundPlace {
 /** Where the clock breaks, or the program has other tracks from then on. */
 export interface ClockBreak {
   /** The latest time before it. */
-  readonly before: Mark;
+  readonly before: TimedPes;
   /** The first PES after it. */
-  readonly after: Mark;
+  readonly after: TimedPes;
   /** The tracks are others. */
   readonly isOther?: boolean;
 }
@@ -40,9 +40,9 @@ export interface Scan {
   readonly points: readonly AccessPoint[];
   /** PES of the main stream that have a time. */
   readonly units: number;
-  readonly first: Mark | null;
+  readonly first: TimedPes | null;
   /** The latest time after the last break. */
-  readonly last: Mark | null;
+  readonly last: TimedPes | null;
   readonly breaks: readonly ClockBreak[];
   /** The program at the end; null if no map of it came. */
   readonly program: ChosenProgram | null;
@@ -58,7 +58,7 @@ const MAX_AHEAD_90K = 900_000;
 const MAX_BREAKS = 256;
 
 /** Whether the clock goes on from `a` to `b`. */
-export const follows = (a: Mark, b: Mark): boolean => {
+export const follows = (a: TimedPes, b: TimedPes): boolean => {
   const step = stepBetween(a.pts90k, b.pts90k);
   if (step >= -MAX_BACK_90K && step <= MAX_AHEAD_90K) return true;
   // Where the sound runs on as long, pictures are missing, and the clock is whole.
@@ -86,12 +86,12 @@ class SoundClock {
  */
 export class BreakFinder {
   readonly breaks: ClockBreak[] = [];
-  #latest: Mark | null = null;
-  #odd: Mark | null = null;
+  #latest: TimedPes | null = null;
+  #odd: TimedPes | null = null;
   #isOther = false;
 
   /** The latest time after the last break. */
-  get latest(): Mark | null {
+  get latest(): TimedPes | null {
     return this.#latest;
   }
 
@@ -105,7 +105,7 @@ export class BreakFinder {
   }
 
   /** Takes the next PES. */
-  push(mark: Mark): void {
+  push(mark: TimedPes): void {
     const latest = this.#latest;
     if (latest === null) this.#latest = mark;
     else if (this.#isOther) {
@@ -153,7 +153,7 @@ export class TimeScanner {
     const clock = new BreakFinder();
     const sound = new SoundClock();
     const points: AccessPoint[] = [];
-    let first: Mark | null = null;
+    let first: TimedPes | null = null;
     let units = 0;
     const found = () => ({
       ...{ points, units, first, last: clock.latest, breaks: clock.breaks },

@@ -8,13 +8,13 @@ import { keyframeAt, type Slots } from "./slots.ts";
 import { pesAt } from "./tabled-pes.ts";
 import { MAX_PCR_GAP_90K, packetsToAlign, pcrPacketsBetween, psiRoundsIn } from "./timing.ts";
 
-/** `Schedule.what` of PAT and PMT. */
+/** `SlotSchedule.what` of PAT and PMT. */
 export const ITEM_PSI = 254;
-/** `Schedule.what` of a PCR-only packet. */
+/** `SlotSchedule.what` of a PCR-only packet. */
 export const ITEM_PCR = 255;
 
 /** Items of a slot, in columns. */
-export interface Schedule {
+export interface SlotSchedule {
   readonly count: number;
   /** Stream index of an access unit, or `ITEM_PSI`, `ITEM_PCR`. */
   readonly what: Uint8Array;
@@ -64,7 +64,12 @@ function pcrTimes(
 }
 
 /** Puts together slot `slot`. Cost is linear in its access units. */
-export function scheduleSlot(program: Program, tables: readonly SampleTable[], slots: Slots, slot: number): Schedule {
+export function scheduleSlot(
+  program: Program,
+  tables: readonly SampleTable[],
+  slots: Slots,
+  slot: number,
+): SlotSchedule {
   const start90k = slots.starts90k[slot]!;
   const end90k = slots.starts90k[slot + 1]!;
   const rounds = psiRoundsIn(end90k - start90k);

@@ -7,7 +7,7 @@ import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { chunksOf, packetBuffer } from "./chunks.ts";
 import { writePcrPacket } from "./packets.ts";
 import { type Program, writePsi } from "./program.ts";
-import { ITEM_PSI, type Schedule, scheduleSlot } from "./schedule.ts";
+import { ITEM_PSI, scheduleSlot, type SlotSchedule } from "./schedule.ts";
 import type { Slots } from "./slots.ts";
 import { UnitWriter } from "./unit-writer.ts";
 import { DECODER_DELAY_90K, START_OFFSET_90K } from "./timing.ts";
@@ -26,13 +26,13 @@ export function slotOfPacket(firstPackets: Float64Array, packet: number): number
 
 /** Items `[first, end)` of a slot's schedule. */
 interface Stretch {
-  readonly schedule: Schedule;
+  readonly schedule: SlotSchedule;
   readonly first: number;
   readonly end: number;
 }
 
 /** First item whose packets reach beyond `packet` (relative to the slot). */
-function itemOfPacket(schedule: Schedule, packet: number): number {
+function itemOfPacket(schedule: SlotSchedule, packet: number): number {
   let low = 0;
   let high = schedule.count;
   while (low < high) {
@@ -126,7 +126,7 @@ export class TabledMuxer {
     }
   }
 
-  #packetsBefore(start: number, schedule: Schedule, item: number): number {
+  #packetsBefore(start: number, schedule: SlotSchedule, item: number): number {
     const packet = Math.floor(start / PACKET_BYTES);
     return packet - this.#slots.firstPackets[slotOfPacket(this.#slots.firstPackets, packet)]! - schedule.packets[item]!;
   }
@@ -157,7 +157,7 @@ export class TabledMuxer {
   }
 
   /** PAT and PMT, or a PCR. */
-  #writeOther(out: Uint8Array, at: number, schedule: Schedule, item: number): void {
+  #writeOther(out: Uint8Array, at: number, schedule: SlotSchedule, item: number): void {
     const index = schedule.index[item]!;
     if (schedule.what[item] === ITEM_PSI) return writePsi(this.#program, out, at, index);
     const pcr = schedule.pcr90k[index]! + START_OFFSET_90K - DECODER_DELAY_90K;

@@ -3,7 +3,7 @@ import type { ExtentBatch } from "../../source/extents.ts";
 import type { SampleTable } from "../../timeline.ts";
 import { MAX_PACKED_BYTES, putFrame } from "./packed-audio.ts";
 import { type Program, type ProgramStream, writeAccessUnit } from "./program.ts";
-import type { Schedule } from "./schedule.ts";
+import type { SlotSchedule } from "./schedule.ts";
 
 /** Joins the frames of one PES as they come. */
 class FrameJoiner {
@@ -38,7 +38,13 @@ export class UnitWriter {
   }
 
   /** Takes the next access unit of `item`, the `nth` in its PES: number `used` of `batch`. */
-  next({ what, index, units }: Schedule, item: number, nth: number, { data, from }: ExtentBatch, used: number): void {
+  next(
+    { what, index, units }: SlotSchedule,
+    item: number,
+    nth: number,
+    { data, from }: ExtentBatch,
+    used: number,
+  ): void {
     const table = this.#tables[what[item]!]!;
     this.#data = data[used]!;
     this.#from = from[used]!;
@@ -49,7 +55,7 @@ export class UnitWriter {
   }
 
   /** Writes the PES of `item` once all its access units were taken. */
-  write(out: Uint8Array, at: number, schedule: Schedule, item: number): void {
+  write(out: Uint8Array, at: number, schedule: SlotSchedule, item: number): void {
     const what = schedule.what[item]!;
     const index = schedule.index[item]!;
     const table = this.#tables[what]!;

@@ -18,7 +18,7 @@ import { jobInput, type SoundOf } from "./job-input.ts";
 import { type AudioPacket, type AudioStretch, type AudioUnit, type Span, spansOf } from "./window.ts";
 
 /** The packets of a run: numbers `[start, end)` in the file. */
-export interface RunPlace {
+export interface PacketSpan {
   readonly start: number;
   readonly end: number;
 }
@@ -94,7 +94,7 @@ export class RunSound {
   }
 
   /** Whether `stretch` lacks sound before or after the run that the run's frames need. */
-  lacks(stretch: AudioStretch, place: RunPlace): { before: boolean; after: boolean } {
+  lacks(stretch: AudioStretch, place: PacketSpan): { before: boolean; after: boolean } {
     const { units } = stretch;
     const [low, high] = boundsIn(stretch, place);
     const firstIn = units.findIndex(({ packet }) => packet >= low);
@@ -114,7 +114,7 @@ export class RunSound {
   /** Returns the run's packets that had sound, now with AAC. */
   async make(
     stretch: AudioStretch,
-    place: RunPlace,
+    place: PacketSpan,
     signal: AbortSignal,
   ): Promise<MadeRun> {
     const { packets, units } = stretch;
@@ -210,7 +210,7 @@ export class RunSound {
 }
 
 /** Indexes in the stretch's packets: of the run's first packet, and of the one after its last. */
-function boundsIn({ packets }: AudioStretch, { start, end }: RunPlace): [number, number] {
+function boundsIn({ packets }: AudioStretch, { start, end }: PacketSpan): [number, number] {
   const low = packets.findIndex(({ number }) => number >= start);
   const high = packets.findIndex(({ number }) => number >= end);
   return [low < 0 ? packets.length : low, high < 0 ? packets.length : high];

@@ -11,7 +11,7 @@ import type { PacketOverlay } from "../../rewrite-ts/rewritten.ts";
 import { type FaultLedger, NO_FAULTS } from "../../faults.ts";
 import { Kept } from "../kept.ts";
 import type { AudioEncoder } from "../types.ts";
-import { type RunPlace, RunSound } from "./run-sound.ts";
+import { type PacketSpan, RunSound } from "./run-sound.ts";
 import { findSounds, type PidStretch, type SoundSearch, type SoundStretch } from "./sounds.ts";
 
 /** Length of a run at the file's mean rate, ms: short enough for quick seeks, long enough to need few processes. */
@@ -139,7 +139,7 @@ export class TsAudio implements PacketOverlay {
   }
 
   /** Reads the packets of each sound in a run and as far around it as needed. */
-  async #stretches(place: RunPlace, source: ByteSource, signal: AbortSignal): Promise<SoundStretch[]> {
+  async #stretches(place: PacketSpan, source: ByteSource, signal: AbortSignal): Promise<SoundStretch[]> {
     const { format, origin90k, encoder } = this.#parts;
     const { packetCount } = format;
     for (let before = REACH, after = REACH;;) {
