@@ -1,7 +1,7 @@
 /** Divides a scarce resource among holders, so that none takes it from all the others. */
 
 /** The caller that asks for a share. */
-export interface Holder {
+export interface ShareHolder {
   /** `own`: a program on this machine, the engine's own pages included. `page`: a page of another site. `other`: another machine. */
   readonly kind: "own" | "page" | "other";
   /** Distinguishes holders of one kind. */
@@ -9,7 +9,7 @@ export interface Holder {
 }
 
 /** Programs on this machine, as one holder. */
-export const OWN: Holder = { kind: "own", name: "" };
+export const OWN: ShareHolder = { kind: "own", name: "" };
 
 /** How much there is, in any unit. */
 export interface ShareLimits {
@@ -43,7 +43,7 @@ export class Shares {
   }
 
   /** Whether `holder` may have `amount` more: null, or what is short. */
-  shortage(holder: Holder, amount = 1): Shortage | null {
+  shortage(holder: ShareHolder, amount = 1): Shortage | null {
     const { total, reserved } = this.limits;
     if (holder.kind !== "own") {
       if ((this.#taken.get(keyOf(holder)) ?? 0) + amount > this.limits[holder.kind]) return "share";
@@ -53,16 +53,16 @@ export class Shares {
   }
 
   /** Gives `holder` `amount` more, whatever the limits are. */
-  take(holder: Holder, amount = 1): void {
+  take(holder: ShareHolder, amount = 1): void {
     this.#add(holder, amount);
   }
 
   /** Takes back `amount` that `holder` had. */
-  giveBack(holder: Holder, amount = 1): void {
+  giveBack(holder: ShareHolder, amount = 1): void {
     this.#add(holder, -amount);
   }
 
-  #add(holder: Holder, amount: number): void {
+  #add(holder: ShareHolder, amount: number): void {
     this.#total += amount;
     if (holder.kind === "own") return;
     this.#strangers += amount;
@@ -73,4 +73,4 @@ export class Shares {
   }
 }
 
-const keyOf = ({ kind, name }: Holder) => `${kind} ${name}`;
+const keyOf = ({ kind, name }: ShareHolder) => `${kind} ${name}`;

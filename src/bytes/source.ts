@@ -1,6 +1,6 @@
 /** Random access to a file of known size whose bytes may have to be fetched first. */
 
-import type { Holder } from "./shares.ts";
+import type { ShareHolder } from "./shares.ts";
 
 /** Options of a read. */
 export interface ReadOptions {
@@ -32,7 +32,7 @@ export interface ByteSource {
   /** Size of the whole, bytes. */
   readonly sizeBytes: number;
   /** For whom it is read: programs that read it take their places from this share. Default: this machine's own. */
-  holder?: Holder | undefined;
+  holder?: ShareHolder | undefined;
   /**
    * Exactly `[offset, offset + length)`, waiting for it if necessary. Rejects with `invalid_argument` outside the file.
    * Consecutive reads show the source the reader's position: it fetches ahead of the last one.

@@ -3,7 +3,7 @@
  * Strangers have shares, never all of it, so that programs on this machine always get in.
  */
 import { MillraceError } from "../errors.ts";
-import { type Holder, Shares } from "../bytes/shares.ts";
+import { type ShareHolder, Shares } from "../bytes/shares.ts";
 
 const MIB = 1024 * 1024;
 
@@ -47,7 +47,7 @@ export class RequestAdmission {
   readonly #largeBodies = new Shares(LARGE_BODY_LIMITS);
 
   /** A call or start of `holder` begins. Throws `too_busy`. */
-  enter(holder: Holder): Leave {
+  enter(holder: ShareHolder): Leave {
     const shortage = this.#calls.shortage(holder);
     if (shortage !== null) {
       const whose = shortage === "total"
@@ -66,7 +66,7 @@ export class RequestAdmission {
   }
 
   /** Room for the body of a request of `holder`, none of which has been read. */
-  body(holder: Holder): BodyHold {
+  body(holder: ShareHolder): BodyHold {
     let held = 0;
     let arrived = 0;
     let isLarge = false;

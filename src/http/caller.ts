@@ -1,5 +1,5 @@
 /** The caller's identity, by which sessions and limits distinguish callers. */
-import type { Holder } from "../bytes/shares.ts";
+import type { ShareHolder } from "../bytes/shares.ts";
 import type { HttpContext } from "./context.ts";
 import { sessionOwner } from "./page.ts";
 
@@ -17,7 +17,7 @@ export function callerOf(c: HttpContext): string {
  * The caller whose share of sessions a start takes. Only sites that the user allowed get that far. Each counts like
  * another machine, because its viewers zap and leave a session behind each time.
  */
-export function sessionHolderOf(c: HttpContext): Holder {
+export function sessionHolderOf(c: HttpContext): ShareHolder {
   const { holder, page } = c.get("caller");
   return holder.kind === "page" ? { kind: "other", name: `${holder.name} ${page.origin}` } : holder;
 }

@@ -3,7 +3,7 @@
  * clients that search it.
  */
 import type { Hono } from "hono";
-import type { Dispatch } from "./api/dispatch.ts";
+import type { ApiDispatch } from "./api/dispatch.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { playbackFailure } from "./errors.ts";
 import { namesTorrent, torrentList } from "./torrent-list-route.ts";
@@ -23,7 +23,7 @@ const HEADERS = {
 };
 
 /** Adds the routes; `search` calls the method behind `/search`. */
-export function addPlaylistRoutes(app: Hono<HttpEnv>, parts: HttpParts, search: Dispatch): void {
+export function addPlaylistRoutes(app: Hono<HttpEnv>, parts: HttpParts, search: ApiDispatch): void {
   for (const prefix of parts.prefixes) {
     app.get(`/${prefix}/playlist.m3u`, (c) => {
       const isTorrent = namesTorrent(new URL(c.req.url).searchParams);

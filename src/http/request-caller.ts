@@ -1,6 +1,6 @@
 /** The sender of a request: determined once, by the checks that every request passes. */
 import { machineKey } from "../bytes/machine-key.ts";
-import { type Holder, OWN } from "../bytes/shares.ts";
+import { OWN, type ShareHolder } from "../bytes/shares.ts";
 import type { RequestInfo } from "../ports.ts";
 import type { AccessPolicy, AddressClass, Caller } from "./address.ts";
 import { baseUrl } from "./base-url.ts";
@@ -25,7 +25,7 @@ export interface RequestCaller {
   /** It is local, and no page at all: it may name transport files on this machine's disk. */
   readonly mayReadFiles: boolean;
   /** The holder whose share of calls, bodies and memory it uses: all other sites' pages on one machine share one. */
-  readonly holder: Holder;
+  readonly holder: ShareHolder;
   /** Identifies the request in the log. */
   readonly requestId: string;
 }

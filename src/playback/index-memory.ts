@@ -4,7 +4,7 @@
  */
 import { MillraceError } from "../errors.ts";
 import type { MemoryAccount } from "../media/index/work.ts";
-import { type Holder, Shares } from "../bytes/shares.ts";
+import { type ShareHolder, Shares } from "../bytes/shares.ts";
 
 const MIB = 1024 * 1024;
 
@@ -30,7 +30,7 @@ export class IndexMemory {
   }
 
   /** The account of `holder`: its `take` throws `too_busy` when there is no room. */
-  accountOf(holder: Holder): MemoryAccount {
+  accountOf(holder: ShareHolder): MemoryAccount {
     return {
       take: (bytes) => {
         while (this.#shares.shortage(holder, bytes) !== null) {

@@ -10,7 +10,7 @@ import type { MemoryAccount } from "../media/index/work.ts";
 import { fetchIndexTail } from "./index-tail.ts";
 import { IndexMemory } from "./index-memory.ts";
 import { SharedTask } from "./shared-task.ts";
-import { type Holder, OWN } from "../bytes/shares.ts";
+import { OWN, type ShareHolder } from "../bytes/shares.ts";
 
 /** Presentations kept; the index of a two-hour film is some 10–20 MB, so few are. */
 const MAX_KEPT = 8;
@@ -24,7 +24,7 @@ export interface PresentationRequest {
   /** The format of the HLS segments; null: MPEG TS is wanted instead, without a plan. */
   readonly hls: HlsFormat | null;
   /** The holder whose memory it takes, if it is not open yet; default: this machine's. */
-  readonly holder?: Holder;
+  readonly holder?: ShareHolder;
 }
 
 /** What an output is made from. */

@@ -3,7 +3,7 @@ import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, Timer } from "../ports.ts";
 import type { StallReason } from "../swarm/types.ts";
 import type { Problem } from "./problem.ts";
-import { type Holder, OWN } from "../bytes/shares.ts";
+import { OWN, type ShareHolder } from "../bytes/shares.ts";
 import type { HlsFormat } from "../media/types.ts";
 import { EventLog, type PlaybackEvent } from "./events.ts";
 
@@ -51,7 +51,7 @@ export interface SessionBaseParts {
   readonly id: string;
   readonly identity: SessionIdentity;
   /** Whose share of scarce resources it takes. Default: this machine's own programs. */
-  readonly holder?: Holder;
+  readonly holder?: ShareHolder;
   readonly clock: Clock;
   readonly clientSessionId: number;
   readonly preferredAudioLanguage: string | null;
@@ -99,7 +99,7 @@ export abstract class Session {
   /** A body that gets no byte for this long ends. */
   protected readonly readTimeoutMs: number;
   /** Whose share of scarce resources it takes. */
-  readonly holder: Holder;
+  readonly holder: ShareHolder;
   /** Newest trouble of this session. */
   protected trouble: Problem | null = null;
   readonly #parts: SessionBaseParts;

@@ -1,6 +1,6 @@
 /** How many sessions each caller may have, and which one ends when there is no room for another. */
 import { MillraceError } from "../errors.ts";
-import { type Holder, Shares } from "../bytes/shares.ts";
+import { type ShareHolder, Shares } from "../bytes/shares.ts";
 
 /** Sessions at once, and shares of them. Each is small, but the swarms and readers of a session are not. */
 export const SESSION_LIMITS = {
@@ -32,16 +32,16 @@ export interface LimitedSession {
 /** Sessions by holder. */
 export class SessionLimits {
   readonly #shares = new Shares(SESSION_LIMITS);
-  readonly #holders = new Map<LimitedSession, Holder>();
+  readonly #holders = new Map<LimitedSession, ShareHolder>();
 
   /**
    * Makes sure that `holder` may start one more session. If necessary it stops an idle session of the holder, or of a
    * stranger if this machine's own programs need the place, with `reason`. Throws `too_busy`.
    */
-  makeRoom(holder: Holder, reason: string): void {
+  makeRoom(holder: ShareHolder, reason: string): void {
     const shortage = this.#shares.shortage(holder);
     if (shortage === null) return;
-    const mayGo = ({ kind, name }: Holder) =>
+    const mayGo = ({ kind, name }: ShareHolder) =>
       holder.kind === "own" && shortage === "total" ? kind !== "own" : kind === holder.kind && name === holder.name;
     const idle = this.#longestIdle(mayGo, false) ?? this.#longestIdle(mayGo, true);
     if (idle === null) throw new MillraceError("too_busy", shortageText(holder, shortage));
@@ -49,7 +49,7 @@ export class SessionLimits {
   }
 
   /** `session` runs and is `holder`'s. */
-  add(session: LimitedSession, holder: Holder): void {
+  add(session: LimitedSession, holder: ShareHolder): void {
     this.#holders.set(session, holder);
     this.#shares.take(holder);
   }
@@ -60,7 +60,7 @@ export class SessionLimits {
     if (holder !== undefined && this.#holders.delete(session)) this.#shares.giveBack(holder);
   }
 
-  #longestIdle(mayGo: (holder: Holder) => boolean, hasBody: boolean): LimitedSession | null {
+  #longestIdle(mayGo: (holder: ShareHolder) => boolean, hasBody: boolean): LimitedSession | null {
     let found: LimitedSession | null = null;
     for (const [session, holder] of this.#holders) {
       if (!mayGo(holder) || session.hasBody !== hasBody || session.idleMs < EVICT_IDLE_MS) continue;
@@ -70,7 +70,7 @@ export class SessionLimits {
   }
 }
 
-function shortageText({ kind }: Holder, shortage: "share" | "total"): string {
+function shortageText({ kind }: ShareHolder, shortage: "share" | "total"): string {
   const what = shortage === "total"
     ? "too many sessions are running"
     : kind === "page"

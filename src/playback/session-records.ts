@@ -11,7 +11,7 @@ import type { Clock, FilePort, Logger, Timer } from "../ports.ts";
 import type { ChannelSelector } from "./channel/channel-selector.ts";
 import type { CushionChoice } from "./cushion.ts";
 import type { OutputKind } from "./session-base.ts";
-import type { Holder } from "../bytes/shares.ts";
+import type { ShareHolder } from "../bytes/shares.ts";
 
 /** Most records kept: what a household plays in a week. Each is some 300 bytes unless its magnet is long. */
 const MAX_RECORDS = 256;
@@ -56,7 +56,7 @@ export interface SessionRecord {
   /** The channel that comes by HTTP; null: another selector. */
   readonly channel: ChannelSelector | null;
   /** The holder whose share of the sessions it takes. */
-  readonly holder: Holder;
+  readonly holder: ShareHolder;
   /** Callers that showed its id (`Caller`). Only they bring it back by a segment's URL, which has no id in it. */
   readonly holders: readonly string[];
 }

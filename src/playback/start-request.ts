@@ -6,7 +6,7 @@ import type { ChannelSelector } from "./channel/channel-selector.ts";
 import type { CushionChoice } from "./cushion.ts";
 import type { OutputKind, SessionIdentity } from "./session-base.ts";
 import type { SessionRecord } from "./session-records.ts";
-import { type Holder, OWN } from "../bytes/shares.ts";
+import { OWN, type ShareHolder } from "../bytes/shares.ts";
 
 /** Without activity a session ends after this. */
 const ACTIVITY_TIMEOUT_MS = 60_000;
@@ -28,7 +28,7 @@ export interface StartRequest {
   /** As in `SessionIdentity`. Default: a program of the user. */
   readonly owner?: string | null;
   /** The holder whose share of the sessions this one takes. Default: this machine's own programs. */
-  readonly holder?: Holder;
+  readonly holder?: ShareHolder;
   readonly callerIsLocal: boolean;
   readonly preferredAudioLanguage: string | null;
   /** Which audio is converted to AAC; null: none. */

@@ -1,6 +1,6 @@
 /** A reader that reports its player's position. */
 import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
-import type { Holder } from "../bytes/shares.ts";
+import type { ShareHolder } from "../bytes/shares.ts";
 import type { SwarmReader } from "../swarm/types.ts";
 import type { OutputRun } from "./shared-output.ts";
 
@@ -15,7 +15,7 @@ export function trackReader(
   reader: SwarmReader,
   buffers: ChunkBuffers,
   onRead: (offset: number, end: number) => void,
-  holder: Holder,
+  holder: ShareHolder,
 ): TrackedReader {
   let position: number | null = null;
   const allocate = (sizeBytes: number) => buffers.acquire(sizeBytes);

@@ -49,7 +49,7 @@ export interface SwarmPicture {
 }
 
 /** What a picture shows of a swarm. */
-export interface SwarmState {
+export interface PictureFacts {
   /** null while the metadata is unknown. */
   readonly transfer: Transfer | null;
   readonly readers: Iterable<{ readonly position: number }>;
@@ -60,7 +60,7 @@ export interface SwarmState {
 
 /** The picture of a swarm. */
 export function swarmPicture(
-  { transfer, readers, sessions, store, fetcher }: SwarmState,
+  { transfer, readers, sessions, store, fetcher }: PictureFacts,
   fileIndex: number,
   nowMs: number,
 ): SwarmPicture {

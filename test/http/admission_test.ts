@@ -1,11 +1,11 @@
 import { test } from "node:test";
 import { assertEquals, assertThrows } from "@std/assert";
 import { BODY_LIMITS, CALL_LIMITS, LARGE_BODY_LIMITS, RequestAdmission } from "../../src/http/admission.ts";
-import { type Holder, OWN } from "../../src/bytes/shares.ts";
+import { OWN, type ShareHolder } from "../../src/bytes/shares.ts";
 import { MillraceError } from "../../src/errors.ts";
 
-const PAGE: Holder = { kind: "page", name: "127.0.0.1" };
-const OTHER: Holder = { kind: "other", name: "192.168.1.7" };
+const PAGE: ShareHolder = { kind: "page", name: "127.0.0.1" };
+const OTHER: ShareHolder = { kind: "other", name: "192.168.1.7" };
 const busy = (what: () => unknown) => assertEquals(assertThrows(what, MillraceError).code, "too_busy");
 
 test("Admission.enter() admits so many calls of a page, and more when one has left", () => {

@@ -12,7 +12,7 @@ import {
   type UnsignedHeader,
 } from "../../src/live/header.ts";
 import { createLiveKey, CryptoVerifier, hashBlock, hashBlocks, HeaderSigner } from "../../src/live/signer.ts";
-import { TokenBucket } from "../../src/live/node/neighbour/token-bucket.ts";
+import { RateAllowance } from "../../src/live/node/neighbour/token-bucket.ts";
 import { seeded } from "../metainfo/support.ts";
 import { sha256 } from "../../platform/shared/digests.ts";
 import { ed25519 } from "../../platform/shared/signatures.ts";
@@ -152,7 +152,7 @@ test("decodeHeader() survives random bytes", async () => {
 });
 
 test("TokenBucket.take() allows a burst of a second and then the rate", () => {
-  const bucket = new TokenBucket(50, 1000);
+  const bucket = new RateAllowance(50, 1000);
   const take = (ms: number, tries: number) =>
     Array.from({ length: tries }, () => bucket.take(ms)).filter(Boolean).length;
   assertEquals(take(1000, 80), 50);

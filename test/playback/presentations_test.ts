@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import { INDEX_LIMITS, IndexMemory } from "../../src/playback/index-memory.ts";
 import { Presentations } from "../../src/playback/presentations.ts";
-import { type Holder, OWN } from "../../src/bytes/shares.ts";
+import { OWN, type ShareHolder } from "../../src/bytes/shares.ts";
 import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
 import { FakeSwarm } from "./support.ts";
@@ -35,7 +35,7 @@ test("Presentations.open() keeps what was opened, but not what all callers gave 
 });
 
 /** A swarm of one film, with what opens it for `holder`. */
-function film(presentations: Presentations, holder: Holder) {
+function film(presentations: Presentations, holder: ShareHolder) {
   const swarm = new FakeSwarm([{ name: "clip.mp4", bytes: clip("mp4-end.mp4") }]);
   const file = swarm.metainfo!.files[0]!;
   const { signal } = new AbortController();

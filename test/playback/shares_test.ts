@@ -1,15 +1,15 @@
 import { test } from "node:test";
 import { assertEquals, assertThrows } from "@std/assert";
 import { type LimitedSession, SESSION_LIMITS, SessionLimits } from "../../src/playback/session-limits.ts";
-import { type Holder, OWN, Shares } from "../../src/bytes/shares.ts";
+import { OWN, type ShareHolder, Shares } from "../../src/bytes/shares.ts";
 import { MillraceError } from "../../src/errors.ts";
 
-const page = (name: string): Holder => ({ kind: "page", name });
-const other = (name: string): Holder => ({ kind: "other", name });
+const page = (name: string): ShareHolder => ({ kind: "page", name });
+const other = (name: string): ShareHolder => ({ kind: "other", name });
 
 test("Shares gives strangers their share, and keeps the reserve for this machine", () => {
   const shares = new Shares({ total: 10, reserved: 4, page: 2, other: 3 });
-  const take = (holder: Holder, amount = 1) => {
+  const take = (holder: ShareHolder, amount = 1) => {
     const shortage = shares.shortage(holder, amount);
     if (shortage === null) shares.take(holder, amount);
     return shortage;
@@ -27,7 +27,7 @@ class Lab {
   readonly limits = new SessionLimits();
   readonly stopped: string[] = [];
 
-  start(name: string, holder: Holder, idleMs = 0, hasBody = false): void {
+  start(name: string, holder: ShareHolder, idleMs = 0, hasBody = false): void {
     this.limits.makeRoom(holder, "inactivity");
     const session: LimitedSession = {
       idleMs,

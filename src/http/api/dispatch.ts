@@ -30,10 +30,10 @@ interface Received {
 }
 
 /** Serves API requests. `method` is the name in the path; without it the parameter names the method. */
-export type Dispatch = (request: Request, caller: RequestCaller, method?: string) => Promise<Response>;
+export type ApiDispatch = (request: Request, caller: RequestCaller, method?: string) => Promise<Response>;
 
 /** The dispatcher over `methods`. */
-export function createDispatch(methods: readonly Method[], parts: ApiParts, admission: RequestAdmission): Dispatch {
+export function createDispatch(methods: readonly Method[], parts: ApiParts, admission: RequestAdmission): ApiDispatch {
   const byName = new Map<string, { method: Method; read: ParamReader }>();
   for (const method of methods) byName.set(method.name, { method, read: paramReader(method) });
 

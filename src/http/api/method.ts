@@ -1,6 +1,6 @@
 /** What a method of the JSON API is. Parsing, access rules, OpenAPI and the conformance test come from these fields. */
 import type * as z from "zod";
-import type { Holder } from "../../bytes/shares.ts";
+import type { ShareHolder } from "../../bytes/shares.ts";
 import type { Spooled } from "../../playlist/spool.ts";
 import type { AddressClass } from "../address.ts";
 import type { JsonStream } from "./json-stream.ts";
@@ -27,7 +27,7 @@ export interface ApiCall {
   /** Whether it may name private addresses: it is local, or the user lets everybody. */
   readonly mayFetchPrivate: boolean;
   /** The caller whose share of sessions the call uses. */
-  readonly holder: Holder;
+  readonly holder: ShareHolder;
   /** The file named by `Method.upload` when it came as a stream; the handler releases it. */
   readonly upload?: Spooled | undefined;
   /** The caller gave up. */

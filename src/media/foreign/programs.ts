@@ -1,5 +1,5 @@
 /** Runs ffmpeg and ffprobe on untrusted files: bounded, with deadlines, and without access to anything but that file. */
-import { type Holder, OWN, Shares, type Shortage } from "../../bytes/shares.ts";
+import { OWN, type ShareHolder, Shares, type Shortage } from "../../bytes/shares.ts";
 import { deadline, withSignal } from "../../bytes/deadline.ts";
 import { faultFields, guardedClock } from "../../bytes/guarded-clock.ts";
 import type { ByteSource } from "../../bytes/source.ts";
@@ -49,7 +49,7 @@ export class ForeignPrograms implements ForeignReader {
   readonly #log: Logger | null;
   readonly #doors: DoorKeeper;
   readonly #places = new Shares(PROGRAM_LIMITS);
-  readonly #running = new Map<Program, Holder>();
+  readonly #running = new Map<Program, ShareHolder>();
   /** Those that wait for a place. */
   readonly #waiting = new Set<() => void>();
   #found = false;
@@ -111,7 +111,7 @@ export class ForeignPrograms implements ForeignReader {
     }
   }
 
-  async #takePlace(holder: Holder, isPatient: boolean, signal: AbortSignal): Promise<void> {
+  async #takePlace(holder: ShareHolder, isPatient: boolean, signal: AbortSignal): Promise<void> {
     let shortage: Shortage | null = null;
     const late = isPatient
       ? null
@@ -131,7 +131,7 @@ export class ForeignPrograms implements ForeignReader {
     }
   }
 
-  #giveBack(holder: Holder): void {
+  #giveBack(holder: ShareHolder): void {
     this.#places.giveBack(holder);
     for (const wake of [...this.#waiting]) wake();
   }
@@ -150,7 +150,7 @@ export class ForeignPrograms implements ForeignReader {
   }
 
   /** The program that makes room for one of `holder`: its reader, which pauses, will start another. */
-  #longestIdle(holder: Holder, shortage: Shortage): Program | null {
+  #longestIdle(holder: ShareHolder, shortage: Shortage): Program | null {
     let found: Program | null = null;
     for (const [program, its] of this.#running) {
       const mayGo = holder.kind === "own" || its.kind === holder.kind && its.name === holder.name ||
@@ -161,7 +161,7 @@ export class ForeignPrograms implements ForeignReader {
   }
 }
 
-function shortageText({ kind }: Holder, shortage: Shortage | null): string {
+function shortageText({ kind }: ShareHolder, shortage: Shortage | null): string {
   const whose = shortage !== "share"
     ? `${PROGRAM_LIMITS.total} files that only ffmpeg reads are being played`
     : kind === "page"

@@ -4,7 +4,7 @@ import { loadPorts } from "../../../platform/detect.ts";
 import type { ByteSource } from "../../../src/bytes/source.ts";
 import { MillraceError } from "../../../src/errors.ts";
 import { DoorKeeper } from "../../../src/media/foreign/file-door.ts";
-import type { Holder } from "../../../src/bytes/shares.ts";
+import type { ShareHolder } from "../../../src/bytes/shares.ts";
 import {
   EVICT_IDLE_MS,
   ForeignPrograms,
@@ -191,7 +191,7 @@ test("ForeignPrograms.open() passes on the source's error", async () => {
 /** The file, read for another machine. */
 const readFor = (name: string): ByteSource => {
   const own: ByteSource = new MemorySource(BYTES);
-  own.holder = { kind: "other", name } satisfies Holder;
+  own.holder = { kind: "other", name } satisfies ShareHolder;
   return own;
 };
 

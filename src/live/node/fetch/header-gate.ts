@@ -4,7 +4,7 @@ import { headerPlace, type PieceHeader } from "../../header.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
 import { Notes } from "../neighbour/notes.ts";
-import { TokenBucket } from "../neighbour/token-bucket.ts";
+import { RateAllowance } from "../neighbour/token-bucket.ts";
 import type { PieceWindow } from "../stream/piece-window.ts";
 import { BOUNDS } from "../neighbour/bounds.ts";
 
@@ -19,7 +19,7 @@ export function isReplay(header: PieceHeader, window: PieceWindow): boolean {
 
 /** The headers of a neighbour that are under verification. */
 interface Offers {
-  readonly bucket: TokenBucket;
+  readonly bucket: RateAllowance;
   /** Number of the piece → the blocks that wait for its header. */
   readonly verifying: Map<number, (() => void)[]>;
   waitingBlocks: number;
@@ -31,7 +31,7 @@ export class HeaderGate {
   readonly #view: NodeView;
   readonly #genuine: (peer: LivePeer, header: PieceHeader) => void;
   readonly #offers = new Notes<Offers>(({ connectedMs }) => ({
-    bucket: new TokenBucket(BOUNDS.headersPerS, connectedMs),
+    bucket: new RateAllowance(BOUNDS.headersPerS, connectedMs),
     verifying: new Map(),
     waitingBlocks: 0,
     forged: 0,

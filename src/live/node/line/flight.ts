@@ -6,7 +6,7 @@
 import { BLOCK_BYTES } from "../../../wire/types.ts";
 import { LineMeter } from "./line-meter.ts";
 import { LineProbe } from "./line-probe.ts";
-import { type LinkFlight, type Mark, newNonce } from "../neighbour/link-flight.ts";
+import { type LinkFlight, newNonce, type UnansweredPing } from "../neighbour/link-flight.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import { POLICY } from "../policy.ts";
 
@@ -215,7 +215,7 @@ export class Flight {
     this.#busyLinks--;
   }
 
-  #arrived(peer: LivePeer, bytes: number, last: Mark, waitedMs: number, nowMs: number): void {
+  #arrived(peer: LivePeer, bytes: number, last: UnansweredPing, waitedMs: number, nowMs: number): void {
     const { flight } = peer;
     this.#uncount(flight);
     const aloneMs = waitedMs - last.bytes / this.line.bytesPerS * 1000 - this.line.leastWaitMs(nowMs);

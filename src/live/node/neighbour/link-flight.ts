@@ -18,7 +18,7 @@ export function newNonce(random: () => number): bigint {
 }
 
 /** A PING without a response. */
-export interface Mark {
+export interface UnansweredPing {
   readonly nonce: bigint;
   /** Payload between the PING before it and this one. */
   bytes: number;
@@ -43,7 +43,7 @@ export interface Echo {
 
 /** The payload under way on one connection. */
 export class LinkFlight {
-  readonly marks: Mark[] = [];
+  readonly marks: UnansweredPing[] = [];
   unmarkedBytes = 0;
   /** Payload handed over and not known to have arrived. */
   unackedBytes = 0;

@@ -1,5 +1,5 @@
 /** Allows a rate per second, and a burst of one second. */
-export class TokenBucket {
+export class RateAllowance {
   readonly #perS: number;
   #tokens: number;
   #atMs: number;

@@ -16,7 +16,7 @@ export interface FeedPiece {
 const STANDSTILL_MS = 5_000;
 
 /** A neighbour that may have pieces. */
-export interface Holder {
+export interface PieceHolder {
   /** True when it reports that it has all of piece `seq`. */
   has(seq: number): boolean;
 }
@@ -31,7 +31,7 @@ export interface Holder {
  */
 export class LiveFeed {
   readonly #window: PieceWindow;
-  readonly #neighbours: Iterable<Holder>;
+  readonly #neighbours: Iterable<PieceHolder>;
   #nextSeq: number | null = null;
   /** Random access point at which it hopes to begin; null before one is known. */
   #hope: PieceHeader | null = null;
@@ -67,7 +67,7 @@ export class LiveFeed {
    * Begins at the first random access point of `window` from which playing can start. `neighbours`: the current ones,
    * which may bring what is missing.
    */
-  constructor(window: PieceWindow, neighbours: Iterable<Holder>) {
+  constructor(window: PieceWindow, neighbours: Iterable<PieceHolder>) {
     this.#window = window;
     this.#neighbours = neighbours;
   }

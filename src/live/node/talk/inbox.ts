@@ -10,7 +10,7 @@ import type { Parents } from "../trees/parents.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
 import { Notes } from "../neighbour/notes.ts";
 import { BOUNDS } from "../neighbour/bounds.ts";
-import { TokenBucket } from "../neighbour/token-bucket.ts";
+import { RateAllowance } from "../neighbour/token-bucket.ts";
 import { emptyPaths, mergePaths } from "../neighbour/place.ts";
 import type { Probation } from "./probation.ts";
 import type { Serving } from "./serving.ts";
@@ -34,7 +34,7 @@ interface Pongs {
   /** Blocks that it has sent: each may be followed by a PING that needs a PONG. */
   owed: number;
   /** For the other PINGs. */
-  readonly bucket: TokenBucket;
+  readonly bucket: RateAllowance;
 }
 
 /** Takes the messages of one member's neighbours. */
@@ -43,7 +43,7 @@ export class Inbox {
   readonly #parts: InboxParts;
   readonly #pongs = new Notes<Pongs>(({ connectedMs }) => ({
     owed: 0,
-    bucket: new TokenBucket(BOUNDS.pongsPerS, connectedMs),
+    bucket: new RateAllowance(BOUNDS.pongsPerS, connectedMs),
   }));
 
   constructor(view: NodeView, parts: InboxParts) {
