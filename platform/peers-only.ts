@@ -47,9 +47,10 @@ export async function inTime(ending: Promise<void>): Promise<void> {
 
 /** Engine options for a command that has peers but no HTTP clients. */
 export function peersOnly(config: Config, stateDir: string): EngineOptions {
-  const { dhtBootstrap, ...rest } = config;
+  const { dhtBootstrap, peerHost, ...rest } = config;
   return {
     ...rest,
+    ...(peerHost !== null && { peerHost }),
     ...(dhtBootstrap.length > 0 && { dhtBootstrap }),
     stateDir,
     // They are for HTTP clients.

@@ -2,6 +2,7 @@
 import path from "node:path";
 import process from "node:process";
 import type { Config } from "../src/config.ts";
+import { peerHostFor } from "../src/discovery/peer-host.ts";
 import { MillraceError } from "../src/errors.ts";
 import type { FilePort, Ports } from "../src/ports.ts";
 import { HandleCache } from "../src/storage/handle-cache.ts";
@@ -39,7 +40,7 @@ export async function runSeed(config: Config, ports: Ports, stopped: Promise<voi
   const swarms = await createSwarmManager(ports, {
     cache,
     peerId: createPeerId(),
-    peerHost: config.peerHost,
+    peerHost: await peerHostFor({ named: config.peerHost, isFree: true }, ports.udp),
     peerPort: config.peerPort,
     uploadLimitBytesPerSecond: config.uploadLimitBytesPerSecond,
     utp: config.utp,

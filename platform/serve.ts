@@ -104,7 +104,7 @@ async function lockDirectories({ cache }: Config, { stateDir, cacheDir }: Direct
 
 /** The configuration as options of the engine. */
 function engineOptions(config: Config, directories: Directories): EngineOptions {
-  const { dhtBootstrap, fronts, strmDir, ...rest } = config;
+  const { dhtBootstrap, fronts, strmDir, peerHost, ...rest } = config;
   const names = [...new Set(fronts.map(({ name }) => name))];
   return {
     ...rest,
@@ -112,6 +112,7 @@ function engineOptions(config: Config, directories: Directories): EngineOptions 
     strmDir: strmDir === null ? null : absolute(strmDir),
     ...directories,
     deviceName: os.hostname(),
+    ...(peerHost !== null && { peerHost }),
     ...(dhtBootstrap.length > 0 && { dhtBootstrap }),
   };
 }

@@ -73,7 +73,13 @@ const OPTIONS = {
     [],
     "Also serve everything of /engine under /NAME; repeatable",
   ),
-  peerHost: option("peer-host", value.host, "0.0.0.0", "Address for peers; :: takes peers over IPv6, too"),
+  peerHost: option(
+    "peer-host",
+    value.optional(value.host),
+    null,
+    "Address for peers; :: takes them over IPv4 and IPv6, 0.0.0.0 over IPv4 alone",
+    { shownDefault: "::, or 0.0.0.0 without IPv6" },
+  ),
   peerPort: option("peer-port", value.port, 8621, "Port for peers; 0 picks a free one"),
   stateDir: option("state-dir", value.optional(value.text("DIR")), null, "Directory for data kept across restarts", {
     shownDefault: "in the user's data directory",

@@ -1,5 +1,6 @@
 /** `doctor`: checks everything the engine needs, and says what is wrong and what to do. */
 import type { Config } from "../../src/config.ts";
+import { peerHostFor } from "../../src/discovery/peer-host.ts";
 import type { Ports } from "../../src/ports.ts";
 import { chooseDirectories } from "../directories.ts";
 import { print } from "../host.ts";
@@ -33,13 +34,16 @@ export async function* examine(config: Config, ports: Ports, signal: AbortSignal
   const { swarmPorts, proxied, watch } = createEgress({ ...ports, log: SILENT }, config);
   const running = await runningEngine(ports, config, signal);
   const proxy = checkProxy(boundTo(ports, watch), proxied, signal);
+  const isFree = proxied === null && watch === null;
+  const host = await peerHostFor({ named: config.peerHost, isFree }, ports.udp);
+  const peerAddress = { host, port: config.peerPort };
   // This takes longest: it begins first and is reported last.
-  const discovery = checkDiscovery(swarmPorts, config, signal, proxied !== null);
+  const discovery = checkDiscovery(swarmPorts, config, peerAddress, signal, proxied !== null);
   discovery.catch(() => {});
-  const mapping = checkPortMapping(ports, config, running, proxied !== null || watch !== null);
+  const mapping = checkPortMapping(ports, config, running, !isFree);
   mapping.catch(() => {});
   yield await checkHttp(ports, config, running, signal);
-  yield await checkPeerPort(ports, config, running);
+  yield await checkPeerPort(ports, peerAddress, running);
   if (watch !== null) yield interfaceFinding(watch);
   const foundProxy = await proxy;
   if (foundProxy !== null) yield foundProxy;

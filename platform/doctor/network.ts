@@ -6,7 +6,7 @@ import { createDiscovery } from "../../src/discovery/discovery.ts";
 import { NetworkSurroundings } from "../../src/discovery/nearness.ts";
 import type { Discovery, DiscoverySession, DiscoverySourceStatus } from "../../src/discovery/types.ts";
 import { describeMapping, PortMapper } from "../../src/portmap/port-mapper.ts";
-import type { Ports } from "../../src/ports.ts";
+import type { Ports, SocketAddress } from "../../src/ports.ts";
 import { VERSION } from "../../src/version.ts";
 import { createPeerId } from "../../src/wire/peer-id.ts";
 import { formatAddress } from "../shared/os-error.ts";
@@ -60,10 +60,10 @@ export async function checkHttp(
     : trouble("HTTP port", taken, "end the program that uses it, or choose another with --http-port");
 }
 
-/** Whether the peer port can be opened, for TCP and for UDP. */
+/** Whether the peer port `host:port` can be opened, for TCP and for UDP. */
 export async function checkPeerPort(
   { tcp, udp }: Pick<Ports, "tcp" | "udp">,
-  { peerHost: host, peerPort: port }: Pick<Config, "peerHost" | "peerPort">,
+  { host, port }: SocketAddress,
   running: string | null,
 ): Promise<Finding> {
   if (running !== null) return ok("peer port", `${port} is used by the running engine`);
@@ -89,7 +89,8 @@ async function whyTaken(open: () => Promise<{ close(): unknown }>): Promise<stri
 /** Whether peers can be found, through a proxy if `ports` are such, and how others see us. Resolves when all sources have answered or the signal fires. */
 export async function checkDiscovery(
   ports: Ports,
-  config: Pick<Config, "dht" | "dhtBootstrap" | "trackers" | "peerHost" | "peerPort">,
+  config: Pick<Config, "dht" | "dhtBootstrap" | "trackers">,
+  { host, port }: SocketAddress,
   signal: AbortSignal,
   isProxied: boolean,
 ): Promise<readonly Finding[]> {
@@ -100,7 +101,7 @@ export async function checkDiscovery(
     // Port 0 announces none: no engine is running that could accept peers.
     peerPort: () => 0,
     trackers: config.trackers,
-    dht: { surroundings, enabled: config.dht, bootstrap: routers, statePath: null, host: config.peerHost, port: 0 },
+    dht: { surroundings, enabled: config.dht, bootstrap: routers, statePath: null, host, port: 0 },
     lsd: { enabled: false },
     userAgent: `millrace/${VERSION}`,
   });
@@ -122,7 +123,7 @@ export async function checkDiscovery(
       ...trackerFindings(trackersOf(session)),
       isProxied
         ? ok("reachability", "peers cannot connect: the proxy lets nobody in; the engine connects to them")
-        : reachFinding(ports, surroundings, config.peerPort),
+        : reachFinding(ports, surroundings, port),
     ];
   } finally {
     await session.close();

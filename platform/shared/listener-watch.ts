@@ -45,7 +45,8 @@ function tryListener(
   onDead: () => void,
   failed: (error: unknown) => void,
 ): void {
-  const probe = net.connect({ host: host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host, port });
+  // "::" takes IPv4, too, and a machine may have IPv6 and yet no ::1.
+  const probe = net.connect({ host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port });
   const finish = guarded((isDead: boolean) => {
     clearInterval(timer);
     probe.destroy();

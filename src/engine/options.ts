@@ -25,7 +25,10 @@ import type { SwarmManager } from "../swarm/types.ts";
  * ```
  */
 export interface EngineOptions {
-  /** Address that peers connect to. Default "0.0.0.0". */
+  /**
+   * Address that peers connect to. Default "::", where they arrive over IPv4 and IPv6; "0.0.0.0" on a machine without IPv6,
+   * through a proxy and with one interface alone.
+   */
   readonly peerHost?: string;
   /** Default 8621; 0 picks a free port. */
   readonly peerPort?: number;

@@ -9,6 +9,7 @@ import { createDiscovery } from "../discovery/discovery.ts";
 import type { LsdOptions } from "../discovery/lsd.ts";
 import { PageSlots } from "../discovery/page-tracker.ts";
 import type { NetworkSurroundings } from "../discovery/nearness.ts";
+import { peerHostFor } from "../discovery/peer-host.ts";
 import type { Discovery } from "../discovery/types.ts";
 import { MillraceError } from "../errors.ts";
 import { RecordRefresh } from "../live/broadcast/record-refresh.ts";
@@ -22,7 +23,6 @@ import { createPeerId } from "../wire/peer-id.ts";
 import type { Ground } from "./ground.ts";
 import { mapPeerPort } from "./port-mapping.ts";
 
-const DEFAULT_PEER_HOST = "0.0.0.0";
 const DEFAULT_PEER_PORT = 8621;
 
 /** The parts that talk to peers. */
@@ -42,10 +42,10 @@ export async function openSwarms(
 ): Promise<SwarmParts> {
   const { surroundings, clock, log } = ports;
   const peerId = createPeerId();
-  const peerHost = options.peerHost ?? DEFAULT_PEER_HOST;
   const peerPort = options.peerPort ?? DEFAULT_PEER_PORT;
   // Multicast and routers are of the local network, beside the way that was chosen.
   const isFree = proxied === null && watch === null;
+  const peerHost = await peerHostFor({ named: options.peerHost ?? null, isFree }, swarmPorts.udp);
   const publicFetch = createPublicFetch(swarmPorts);
   const pages = swarmPorts.pages ?? null;
   const totals = { torrents: new TrafficTotals(), broadcasts: new TrafficTotals() };

@@ -24,7 +24,7 @@ test("parseConfig() returns the documented defaults when nothing is set", () => 
   assertEquals([config.httpHost, config.httpPort, config.peerHost, config.peerPort], [
     "127.0.0.1",
     6878,
-    "0.0.0.0",
+    null,
     8621,
   ]);
   assertEquals([config.cache, config.cacheLimitBytes], ["disk", 10 * 2 ** 30]);
