@@ -20,7 +20,7 @@ const RESERVED = 3;
 
 /** A frame of one substream. */
 interface Substream extends AudioFrame {
-  /** It belongs to the frame before it. */
+  /** The frame is a part of the one before it. */
   readonly isPart: boolean;
 }
 

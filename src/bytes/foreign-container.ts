@@ -8,7 +8,7 @@ export interface ForeignContainer {
   readonly demuxer: string;
   /** MIME type. */
   readonly mime: string;
-  /** It holds sound alone, as a rule. */
+  /** The container usually holds sound alone. */
   readonly isSound: boolean;
   /** MIME types by the extensions that promise this container, lower case, without the dot. */
   readonly extensions: Readonly<Record<string, string>>;

@@ -8,7 +8,7 @@ import { type HlsVariables, NO_VARIABLES, withVariables } from "./hls-variables.
 export const MAX_PLAYLIST_BYTES = 4 * 1024 * 1024;
 /** Tags that an M3U list of channels lacks: sections 4.3.2 to 4.3.4. */
 const HLS_TAG = /^#EXT-X-(?:TARGETDURATION|MEDIA-SEQUENCE|STREAM-INF|PART-INF|PLAYLIST-TYPE|MAP|BYTERANGE):?/m;
-/** It says that it will not change (4.3.3.5). */
+/** The line of a playlist that will not change (4.3.3.5). */
 const RECORDED = /^#EXT-X-PLAYLIST-TYPE:\s*VOD\s*$/m;
 /** Longest segment, s; longer durations are damage. */
 const MAX_SEGMENT_S = 600;

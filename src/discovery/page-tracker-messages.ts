@@ -37,7 +37,7 @@ export interface PageTrackerMessage {
   readonly seeders: number | null;
   readonly leechers: number | null;
   readonly trackerId: string | null;
-  /** It answers an announce. */
+  /** True for the reply to an announce. */
   readonly isReply: boolean;
   readonly offer: Described | null;
   readonly answer: Described | null;

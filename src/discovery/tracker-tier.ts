@@ -52,9 +52,9 @@ export interface TierContext {
 interface Tracker {
   readonly name: string;
   readonly announce: TrackerAnnouncer;
-  /** It accepted our `started`. */
+  /** The tracker accepted our `started`. */
   acknowledged: boolean;
-  /** It may list us: we owe it `stopped`. */
+  /** The tracker may list us, so we owe it `stopped`. */
   mayListUs: boolean;
   completedDue: boolean;
   trackerId: Uint8Array | null;
@@ -63,7 +63,7 @@ interface Tracker {
   readonly logged: Set<string>;
   peers: number;
   seeders: number | null;
-  /** It must not be asked before this (BEP 31), monotonic ms. */
+  /** Earliest next announce (BEP 31), monotonic ms. */
   notBeforeMs: number;
 }
 

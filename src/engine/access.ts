@@ -1,4 +1,4 @@
-/** Who may call, and what is remembered about it: policy, token, settings, accounts. */
+/** Access to the engine, and what is remembered about it: policy, token, settings, accounts. */
 import { type AccessToken, accessToken, loadAccessToken } from "../account/access-token.ts";
 import { createSignIn } from "../account/create-sign-in.ts";
 import { Devices } from "../account/devices.ts";

@@ -12,7 +12,7 @@ import type { Logger, Ports, SocketAddress } from "../ports.ts";
 export interface AnnouncementParts {
   readonly ports: Pick<Ports, "tcp" | "udp" | "network" | "clock"> & { readonly log: Logger };
   readonly token: AccessToken;
-  /** Who may call: nothing is announced while other machines may not. */
+  /** The access policy: nothing is announced while other machines may not call. */
   readonly policy: Pick<AccessPolicy, "allows">;
   /** Whether the DLNA media server is there, and may be found. */
   readonly mediaServer: boolean;

@@ -180,7 +180,7 @@ export interface Engine {
   servedAt(address: SocketAddress): void;
   /** Where peers connect; null when the port could not be opened. */
   readonly peerAddress: { readonly host: string; readonly port: number } | null;
-  /** Who may call, for embedders that set it themselves; the API's settings change the same policy. */
+  /** The access policy, for embedders that set it themselves; the API's settings change the same one. */
   readonly access: Pick<AccessPolicy, "setAllowed">;
   /** All swarms, for embedders and the command line. */
   readonly swarms: SwarmManager;

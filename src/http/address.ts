@@ -1,4 +1,4 @@
-/** Who may call: addresses, Host names and proxies. */
+/** Decides which callers are let in, by addresses, Host names and proxies. */
 import ipaddr from "ipaddr.js";
 import { exactOrigin } from "../bytes/origin.ts";
 import { MillraceError } from "../errors.ts";

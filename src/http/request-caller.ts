@@ -18,11 +18,11 @@ export interface RequestCaller {
   /** The page that sent it. */
   readonly page: Page;
   /**
-   * It comes from this machine and not from a page of another origin, so that it may name private addresses: such a page
+   * The caller is on this machine and no page of another origin, so it may name private addresses: such a page
    * would otherwise borrow the user's place in the network.
    */
   readonly isLocal: boolean;
-  /** It is local, and no page at all: it may name transport files on this machine's disk. */
+  /** The caller is local and no page at all, so it may name transport files on this machine's disk. */
   readonly mayReadFiles: boolean;
   /** The holder whose share of calls, bodies and memory it uses: all other sites' pages on one machine share one. */
   readonly holder: ShareHolder;

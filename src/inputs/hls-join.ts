@@ -115,7 +115,7 @@ export interface SoundUnit {
   /** What the map says of its stream. */
   readonly stream: MapStream;
   readonly pts90k: number;
-  /** It does not continue what came before. */
+  /** The packets do not continue what came before. */
   readonly isCut: boolean;
   /** Its transport packets, without a clock. */
   readonly packets: Uint8Array;

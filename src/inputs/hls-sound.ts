@@ -81,7 +81,7 @@ class Sound {
   #waiting: SoundUnit[] = [];
   #pending: Promise<IteratorResult<LiveInputEvent, void>> | null = null;
   #isSettled = false;
-  /** It did not come in time: the pictures go on, and look for it only when it is here. */
+  /** True when the sound did not come in time: the pictures continue without it, and join it once it has arrived. */
   #isLate = false;
   #isOver = false;
   #hasBegun = false;

@@ -47,7 +47,7 @@ export interface RunSample {
   readonly shown90k?: number;
   /** Bytes that it takes in the file, where they are packed. Default: those of `data`. */
   readonly packedBytes?: number;
-  /** It is silence in place of sound that could not be decoded. Default false. */
+  /** True for silence in place of sound that could not be decoded. Default false. */
   readonly isSilence?: boolean;
 }
 

@@ -17,7 +17,7 @@ interface TailGuess {
 /** Most of an end that is fetched early, bytes: two hours of MP4 have an index of that size. */
 const MAX_TAIL_BYTES = 4 * 1024 * 1024;
 
-/** It is due this long after the beginning, ms, or it would get half of what a slow swarm brings. */
+/** The tail is due this long after the beginning, ms; due at once it would take half of what a slow swarm brings. */
 const BEHIND_MS = 0.5;
 
 /**

@@ -41,9 +41,9 @@ interface Opened {
   readonly presentation: Presentation;
   readonly memory: MemoryAccount;
   users: number;
-  /** It may be used again. */
+  /** True when a later session may use it again. */
   isKept: boolean;
-  /** It is counted in `memory` while it is in use or may be used again. */
+  /** True while `memory` counts it: in use, or kept for later use. */
   isCounted: boolean;
 }
 

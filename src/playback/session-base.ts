@@ -61,7 +61,7 @@ export interface SessionBaseParts {
   /** Whether `download_stopped` is reported. */
   readonly stopNotifications: boolean;
   readonly onStopped: (reason: string) => void;
-  /** It can't be played; it stays for a while so that `stat` can say why. */
+  /** Called when the session can't be played; it stays for a while so that `stat` can say why. */
   readonly onFailed: () => void;
   /** Playing waits from now on. */
   readonly onStalled: (reason: StallReason) => void;

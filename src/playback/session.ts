@@ -83,7 +83,7 @@ export class PlaybackSession extends Session {
   /** Resolves when the output can be read; rejects with why it never will. */
   readonly #ready: Promise<void>;
   readonly #late = new KeptLayout();
-  /** It no longer plays segments. */
+  /** Unregisters this session as an HLS player; does nothing until it is registered. */
   #leaveAudience = () => {};
   readonly #head: HeadFetch;
   /** Holds the player up when the swarm is slower than the film. */

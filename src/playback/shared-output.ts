@@ -144,7 +144,7 @@ export class SharedOutputs {
     }
   }
 
-  /** It was used again. */
+  /** Marks the chunk as most recently used. */
   touch(chunk: Chunk, output: SharedOutput): void {
     if (!this.#kept.delete(chunk)) return;
     this.#kept.set(chunk, output);

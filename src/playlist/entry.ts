@@ -98,7 +98,7 @@ export class EntryBatch {
 
 /** Attributes of exported entries, for what M3U has no word for. They describe the item, and are not kept with its entry. */
 export const EXPORTED = {
-  /** It came from an external list: importing it again does not make it the user's own. */
+  /** The item came from an external list: importing it again does not make it the user's own. */
   external: "x-external",
   /** 1, 0 or -1. */
   live: "x-live",

@@ -19,7 +19,7 @@ export interface RecordedSegment {
   readonly durationMs: number;
   /** When it was sent, Unix ms. */
   readonly startMs: number;
-  /** It does not continue the segment before. */
+  /** Media does not continue from the segment before. */
   readonly discontinuity: boolean;
 }
 

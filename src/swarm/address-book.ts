@@ -71,13 +71,13 @@ export interface KnownAddress {
   transport: Transport;
   /** As in `DialTarget`. */
   dialsUs?: boolean;
-  /** It hung up during our handshake: begin in the other way (encrypted or plain) next time. */
+  /** The peer hung up during our handshake: begin the other way (encrypted or plain) next time. */
   flipEncryption: boolean;
-  /** It could not take data in the same packet as our handshake: wait for its own handshake next time. */
+  /** The peer could not take data in the same packet as our handshake: wait for its own handshake next time. */
   patient: boolean;
-  /** It rests, because both sides had everything. */
+  /** Not dialled for a while, because both sides had everything. */
   seed: boolean;
-  /** It was a neighbour once. */
+  /** The address was a neighbour once. */
   hasWorked: boolean;
 }
 
@@ -193,7 +193,7 @@ export class AddressBook {
     entry.retryAtMs = nowMs;
   }
 
-  /** It shook hands but never noticed what came with our handshake: it is dialled again at once, more slowly. */
+  /** The peer shook hands but ignored what came with our handshake: dial it again immediately, and wait for its handshake. */
   slower(entry: KnownAddress, nowMs: number): void {
     entry.state = "idle";
     entry.patient = true;

@@ -29,7 +29,7 @@ export interface ChokeCandidate {
   readonly unchoked: boolean;
   /** When it was unchoked last; -Infinity when never. */
   readonly unchokedSinceMs: number;
-  /** It stopped sending although we ask (BEP 3 anti-snubbing): it loses its reciprocal slot. */
+  /** The peer stopped sending although we ask (BEP 3 anti-snubbing) and loses its reciprocal slot. */
   readonly snubbed: boolean;
 }
 

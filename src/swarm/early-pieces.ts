@@ -15,7 +15,7 @@ const MAX_EARLY_ALLOWED = 128;
 
 /** Collects these messages until the metadata is here, then replays them. */
 export class EarlyPieces {
-  /** It said that it has everything. */
+  /** The peer said that it has everything. */
   all = false;
   #bits: Uint8Array | null = null;
   #haves: number[] = [];

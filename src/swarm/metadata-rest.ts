@@ -21,7 +21,7 @@ export class MetadataRest {
     this.#over = over;
   }
 
-  /** It failed: a peer that is still fetching it itself, or busy, refuses now and has it later; a liar stays one. */
+  /** Records a failure: a peer that is busy or still fetching the metadata refuses now and has it later; a liar stays one. */
   failed(error: Error): void {
     this.isUseless = true;
     if (hasCode(error, "protocol_violation")) return;

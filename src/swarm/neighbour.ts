@@ -12,13 +12,13 @@ export interface NeighbourSwarm {
   readonly clock: Clock;
   /** Its handshake is done. */
   ready(neighbour: Neighbour): void;
-  /** It sent an extended handshake; others may follow. */
+  /** The neighbour sent an extended handshake; others may follow. */
   extended(neighbour: Neighbour): void;
   downloaded(neighbour: Neighbour, bytes: number): void;
   uploaded(bytes: number): void;
   peersLearnt(neighbour: Neighbour, added: readonly SocketAddress[]): void;
   dhtNode(address: SocketAddress): void;
-  /** It brings peers together, or wants that (BEP 55). */
+  /** The neighbour brings peers together, or asks for that (BEP 55). */
   holePunch?(neighbour: Neighbour, message: HolePunchMessage): void;
   ended(neighbour: Neighbour, error: Error | null): void;
   /** Handling the end of a neighbour failed by a fault of ours. */
@@ -38,7 +38,7 @@ export abstract class Neighbour<Swarm extends NeighbourSwarm = NeighbourSwarm> {
   /** Its number in the swarm. */
   readonly id: number;
   readonly host: string;
-  /** It came to us, or others brought us together. */
+  /** True when the neighbour dialled us, or others brought us together. */
   readonly incoming: boolean;
   /** Monotonic ms. */
   readonly startedMs: number;
@@ -73,12 +73,12 @@ export abstract class Neighbour<Swarm extends NeighbourSwarm = NeighbourSwarm> {
     return this.info === null ? null : toHex(this.info.peerId);
   }
 
-  /** It takes part in the swarm, so others hear of it. */
+  /** True when the neighbour takes part in the swarm, so that others hear of it. */
   get isMember(): boolean {
     return this.isReady;
   }
 
-  /** It has everything. */
+  /** True when the neighbour has every piece. */
   abstract get isSeed(): boolean;
 
   /** Nobody can connect to it, so its address is not passed on. */

@@ -60,7 +60,7 @@ export interface Torrent {
 export interface PeerSwarm extends NeighbourSwarm {
   readonly torrent: Torrent;
   readonly uploadBucket: TokenBucket;
-  /** It has become interested or lost interest. */
+  /** Called when the peer becomes interested or loses interest. */
   interestChanged(): void;
   /** The set of pieces it has changed. */
   piecesChanged(session: PeerSession): void;
@@ -94,7 +94,7 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   readonly #metadataRest: MetadataRest;
   #anticipated = false;
   #joined = false;
-  /** It has said which pieces it has. */
+  /** True once the peer has said which pieces it has. */
   #hasSaid = false;
   #reportedBytes = 0;
 

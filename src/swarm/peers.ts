@@ -74,7 +74,7 @@ export class Peers extends Neighbourhood<PeerSession> implements PeerSwarm, Roun
     return { source, host: hostKey(session.host), peerIdHex: session.peerIdHex ?? "" };
   }
 
-  /** It sent corrupt data: bans it, and ends its connections. */
+  /** Bans a peer that sent corrupt data, and ends its connections. */
   convict({ host, peerIdHex }: Suspect): void {
     this.note(host, peerIdHex, "lie", "it sent corrupt data");
   }

@@ -31,9 +31,9 @@ export interface PeerFigures {
   readonly client: string | null;
   readonly downloadBytesPerSecond: number;
   readonly uploadBytesPerSecond: number;
-  /** It has everything. */
+  /** The peer has every piece. */
   readonly isSeed: boolean;
-  /** It does not choke us. */
+  /** The peer does not choke us. */
   readonly isOpen: boolean;
 }
 

@@ -4,7 +4,7 @@ import { networkOf } from "../discovery/addresses.ts";
 /** The holder of a place. */
 export interface Holder {
   readonly host: string;
-  /** It finished its handshake, exchanged payload or otherwise showed that it is worth its place. */
+  /** True once it finished its handshake, exchanged payload or otherwise showed that it is worth its place. */
   readonly isProven: boolean;
 }
 

@@ -27,7 +27,7 @@ export interface MeetingSwarm {
   meet(address: SocketAddress, introducer: Neighbour): void;
 }
 
-/** Who named an address, and when we asked that neighbour to bring us together. */
+/** The neighbour that named an address, and when we asked it to bring us together. */
 interface Named {
   readonly by: Neighbour;
   askedMs: number;

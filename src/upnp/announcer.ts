@@ -64,7 +64,7 @@ export class SsdpAnnouncer {
   #timer: Timer | null = null;
   #looking: Promise<void> = Promise.resolve();
   #isClosed = false;
-  /** It costs one announcement or answer. */
+  /** A fault costs one announcement or answer. */
   readonly #failed = (error: unknown) =>
     this.#ports.log.log("error", "a fault of the engine: the device was not announced", faultFields(error));
 
@@ -213,7 +213,7 @@ export const PRODUCT = `POSIX UPnP/1.0 DLNADOC/1.50 millrace/${VERSION}`;
 /** A search of a control point. */
 export interface SsdpSearch {
   readonly target: string;
-  /** It waits at least this long for answers, ms. */
+  /** The searcher waits at least this long for answers, ms. */
   readonly maxWaitMs: number;
 }
 

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx/dom */
-/** Who is signed in, signing in and out. */
+/** The account that is signed in; signing in and out. */
 import { call } from "./engine.ts";
 import { useEffect, useState } from "./state.ts";
 import { errorText, text } from "./texts.ts";

@@ -8,7 +8,7 @@ export interface ItemFormProps {
   readonly item: Item;
   /** Names of the groups there are. */
   readonly groups: readonly string[];
-  /** It is being saved. */
+  /** Called with the work that saves the item. */
   readonly save: (work: Promise<unknown>) => void;
 }
 

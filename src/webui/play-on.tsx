@@ -14,7 +14,7 @@ export interface PlayOnProps {
   readonly stream: Stream;
   /** Where the picture stands here, s. */
   readonly at: () => number;
-  /** It plays there now. */
+  /** Called once the stream plays on `player`. */
   readonly sent: (player: OtherPlayer) => void;
   readonly note: (message: string) => void;
 }

@@ -46,7 +46,7 @@ export interface PlayerProps {
   readonly moved: (seconds: number, durationS: number) => void;
   readonly choose: (at: number) => void;
   readonly back: () => void;
-  /** It plays in another player now. */
+  /** Called once the stream plays on another player. */
   readonly sent: (player: OtherPlayer) => void;
 }
 

@@ -27,7 +27,7 @@ export interface SentPageProps {
 export function SentPage({ stream, command, close }: SentPageProps) {
   const video = useRef<HTMLVideoElement>(null);
   const [trouble, setTrouble] = useState("");
-  /** It has played: a video that cannot be decoded pauses, too, which is no news. */
+  /** True after the first picture: a video that cannot be decoded pauses, too, which is no news. */
   const hasPlayed = useRef(false);
   const tell = (state: "playing" | "paused" | "ended" | "failed", reason?: string) => {
     const { currentTime: position, duration } = video.current!;

@@ -48,7 +48,7 @@ export function EngineCard({ settings }: CardProps) {
   );
 }
 
-/** Who may call. */
+/** The card with the access rules: which machines may call. */
 export function AccessCard({ settings: { access }, changed }: ChangingCardProps) {
   const [trouble, setTrouble] = useState("");
   const toggle = (method: string, value: boolean) => {

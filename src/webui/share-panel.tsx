@@ -18,7 +18,7 @@ export interface SharePanelProps {
   readonly files: number;
   /** Where the picture stands, s; 0 of a broadcast. */
   readonly at: () => number;
-  /** It plays in another player now. */
+  /** Called once the stream plays on another player. */
   readonly sent: (player: OtherPlayer) => void;
 }
 

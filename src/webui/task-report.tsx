@@ -7,7 +7,7 @@ import { lineText, listFailureText, text } from "./texts.ts";
 /** Properties of `TaskReport`. */
 export interface TaskReportProps {
   readonly task: Task;
-  /** It is no longer of interest. */
+  /** Called when the user closes the report. */
   readonly close: () => void;
 }
 

@@ -14,7 +14,7 @@ export interface LiveOffer {
   readonly upBytesPerS: number | null;
   /** Its wall clock when it sent this, Unix ms, in whole seconds; absent when it sent none. */
   readonly clockMs?: number;
-  /** It understands the message BUNDLE. Default false. */
+  /** The peer understands the message BUNDLE. Default false. */
   readonly takesBundles?: boolean;
   /** True when others can connect to its port; absent when it does not know. */
   readonly isOpen?: boolean | undefined;

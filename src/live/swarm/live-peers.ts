@@ -156,7 +156,7 @@ export class LivePeers extends Neighbourhood<LivePeerSession> implements LiveNei
     return !isKnown && this.mayAdmit(host);
   }
 
-  /** It counts as incoming at both ends: others chose it. */
+  /** Takes a connection made by hole punching; it counts as incoming at both ends, since others chose it. */
   met(connection: TcpConnection, isInitiator: boolean): void {
     const { encryption } = this.context;
     const { host } = connection.remote;

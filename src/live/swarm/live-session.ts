@@ -16,7 +16,7 @@ import type { Uplink } from "./uplink.ts";
 export interface LiveNeighbours extends NeighbourSwarm {
   readonly node: LiveNode;
   readonly uplink: Uplink;
-  /** It is a member. */
+  /** Called when the peer has become a member. */
   joined(session: LivePeerSession): void;
   memberMessage(session: LivePeerSession, message: MemberMessage): void;
 }
@@ -27,7 +27,7 @@ export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLi
   peer: LivePeer | null = null;
   /** Whether others can connect to it, as far as it or we know. */
   reach: Reach;
-  /** It came by hole punching: nobody can connect to its end. */
+  /** True when the connection came by hole punching: nobody can connect to the peer. */
   isPunched = false;
   #target: Uint8Array | null = null;
 
@@ -36,7 +36,7 @@ export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLi
     this.reach = address === null ? "unknown" : "open";
   }
 
-  /** It speaks `live1`. */
+  /** True when the peer speaks `live1`. */
   override get isMember(): boolean {
     return this.peer !== null;
   }

@@ -13,7 +13,7 @@ export interface LiveSwarmManagerOptions {
   readonly manager: Pick<TorrentSwarmManager, "contextOf" | "swarms">;
   /** A swarm was joined. */
   readonly joined?: (swarm: LiveSwarm) => void;
-  /** It was left. */
+  /** Called after the swarm was left. */
   readonly left?: (swarm: LiveSwarm) => void;
 }
 

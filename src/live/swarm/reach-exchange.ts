@@ -46,7 +46,7 @@ interface Partner {
   /** Messages that it may send now, and the monotonic ms at which that was computed. */
   credit: number;
   creditMs: number;
-  /** It asked for help once. */
+  /** The neighbour has asked for help once. */
   helped: boolean;
 }
 

@@ -172,7 +172,7 @@ function shortageText({ kind }: ShareHolder, shortage: Shortage | null): string 
 
 /** What a program reports. */
 interface ProgramOwner {
-  /** It has ended: its place is free. */
+  /** Called when the program has ended, so that its place is free. */
   closed(): void;
   /** A fault of ours in one of its timers ended it. */
   failed(error: unknown): void;

@@ -8,7 +8,7 @@ export interface ForeignJob {
   readonly arguments: (url: string) => readonly string[];
   /** More output than this is an error, bytes. */
   readonly limitBytes: number;
-  /** It continues for a reader whose program was set aside, so it waits for a place until its signal fires. Default false. */
+  /** Continues for a reader whose program was set aside, so it waits for a place until its signal fires. Default false. */
   readonly isContinued?: boolean;
 }
 

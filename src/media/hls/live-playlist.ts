@@ -6,7 +6,7 @@ export interface LivePlaylistSegment {
   readonly durationMs: number;
   /** Unix ms. */
   readonly startMs: number;
-  /** It does not continue the segment before. */
+  /** Media does not continue from the segment before. */
   readonly discontinuity: boolean;
   /** Address of the init segment that it needs, as of `segmentUrl`. Absent: none. */
   readonly initUrl?: string;

@@ -6,9 +6,9 @@ import { editMapSection, type MapEdit } from "./map-edit.ts";
 
 /** Where packets of a stretch carry a map section of which the stretch holds only a part. */
 export interface MapEnds {
-  /** It begins with a piece of a section that starts before it. */
+  /** The packets begin inside a section that starts earlier. */
   readonly before: boolean;
-  /** It ends before the end of a section, or may do so. */
+  /** The packets end inside a section, or may do so. */
   readonly after: boolean;
 }
 

@@ -34,7 +34,7 @@ export interface ChannelSelector {
   readonly name: string;
   /** At least one; the first is played first, and names the channel. */
   readonly addresses: readonly ChannelAddress[];
-  /** It is started to be recorded. Default false. */
+  /** True when the channel is started to be recorded. Default false. */
   readonly isRecorded?: boolean;
 }
 

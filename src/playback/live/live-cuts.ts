@@ -50,7 +50,7 @@ export interface LiveSegment {
   readonly startMs: number;
   /** Its beginning by its time stamps, 90 kHz, on a clock that does not wrap. */
   readonly start90k: number;
-  /** It does not continue the segment before. */
+  /** Media does not continue from the segment before. */
   readonly discontinuity: boolean;
   /**
    * Units of other streams from before this time, 90 kHz, are left out; null: none. Sound comes after the pictures that
@@ -77,7 +77,7 @@ interface Open {
   readonly startMs: number;
   readonly start90k: number;
   readonly discontinuity: boolean;
-  /** It began before its first random access point, because the segment before was too long. */
+  /** The segment begins before its first random access point, because the one before it was too long. */
   readonly isLate: boolean;
   /** Latest media time in it and the packet where its newest access unit begins. */
   lastPts90k: number | null;

@@ -124,7 +124,7 @@ export class LiveStream {
     return this.#clock.monotonic() - this.#lastGrowthMs;
   }
 
-  /** It has ended, and its broadcaster sends again under the same id: that is another stream. */
+  /** True when the broadcast has ended and its broadcaster sends again under the same id: that is another stream. */
   get hasContinued(): boolean {
     return this.ended && this.missesPieces;
   }

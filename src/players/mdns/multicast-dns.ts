@@ -37,7 +37,7 @@ export class MulticastDns {
   /** As they were at the last send: asking the system for each message would cost as much as reading it. */
   #networks: readonly InterfaceAddress[] = [];
   #binding: Promise<void> = Promise.resolve();
-  /** It costs the message, and for one listener alone. */
+  /** A fault of a listener costs that listener the message, and nobody else. */
   readonly #failed = (error: unknown) =>
     this.#ports.log.log("error", "a fault of the engine: an mDNS message was not read", faultFields(error));
 

@@ -47,7 +47,7 @@ export class ServiceResponder {
   #answeredMs = -Infinity;
   #answeredAloneMs = -Infinity;
   #closed = false;
-  /** It costs one announcement or answer. */
+  /** A fault costs one announcement or answer. */
   readonly #failed: (error: unknown) => void;
 
   /** `isOffered` is called each time with this machine's address in a network: whether the service is offered there. */

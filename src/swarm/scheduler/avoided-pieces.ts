@@ -14,7 +14,7 @@ export class AvoidedPieces {
   #pausedUntilMs = -Infinity;
 
   /**
-   * It rejected a block: it isn't asked for the piece for 100 ms, twice as long with each further reject, `mostMs` at
+   * Records a rejected block: the peer isn't asked for the piece for 100 ms, twice as long with each further reject, `mostMs` at
    * most. Rejects of requests that stood together count as one.
    */
   add(piece: number, nowMs: number, mostMs: number): void {
@@ -26,12 +26,12 @@ export class AvoidedPieces {
     this.#untilMs.set(piece, nowMs + this.#pauseMs);
   }
 
-  /** It sent a block: what it rejects next is a first reject again. */
+  /** Records a block that came: the peer's next reject is a first one again. */
   delivered(): void {
     this.#pauseMs = 0;
   }
 
-  /** It has the piece again: its earlier rejects no longer count. */
+  /** Forgets the rejects of a piece that the peer has again. */
   forgive(piece: number): void {
     this.#untilMs.delete(piece);
   }

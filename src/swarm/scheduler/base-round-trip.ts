@@ -1,6 +1,6 @@
 /** The round trip to a peer without what waits in queues on the way. */
 
-/** It is measured again this often, so that a changed route is noticed. */
+/** The base is measured again this often, so that a changed route is noticed. */
 const WINDOW_MS = 10_000;
 
 /** The round trip of one peer. */

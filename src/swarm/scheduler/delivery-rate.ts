@@ -22,7 +22,7 @@ export class DeliveryRate {
     this.#tuning = tuning;
   }
 
-  /** It owed nothing: the time until the next bytes does not count. */
+  /** The peer owed nothing: the time until the next bytes does not count. */
   pause(): void {
     this.#paused = true;
   }

@@ -47,7 +47,7 @@ export class PeerState {
   bits: Uint8Array | null = null;
   /** Its handshake is not done. Assume that it has everything and does not choke us. */
   presumed = false;
-  /** It was asked before its handshake was done, and has not sent a block yet. */
+  /** True while a peer that was asked before its handshake was done has not sent a block. */
   doubtful = false;
   /** Pieces it has and we lack (unused for seeds). */
   useful = 0;
@@ -69,7 +69,7 @@ export class PeerState {
   busySinceMs = 0;
   lastDataMs = -Infinity;
   slowStart = true;
-  /** It turned out to be slow, and what waited behind its first block was taken back. */
+  /** True once the peer turned out to be slow and the requests behind its first block were taken back. */
   relieved = false;
   window: number;
   /** Value of `Core.version` at which there was no work for it. */
@@ -231,12 +231,12 @@ export class PeerState {
     this.#mostRate = sinceMs <= 0 ? Infinity : ((this.#busyBytes + this.#blockBytes / 2) * 1000) / sinceMs;
   }
 
-  /** It needs so long for a block that one request at a time keeps it busy. */
+  /** True when the peer needs so long for a block that one request at a time keeps it busy. */
   get isSlow(): boolean {
     return (this.measured || this.hasBegun) && this.#blockMs(Infinity) > this.#tuning.slowBlockMs;
   }
 
-  /** It has sent a part of what it owes, too little for a rate: slow links pause between two segments. */
+  /** True when the peer has sent part of what it owes, too little for a rate: slow links pause between two segments. */
   get hasBegun(): boolean {
     return !this.measured && this.#busyBytes > 0;
   }

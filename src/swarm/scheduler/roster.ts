@@ -67,7 +67,7 @@ export class Roster {
     this.#core.book.seeds++;
   }
 
-  /** It has nothing, or nothing any more. */
+  /** The peer has no pieces, or none any more. */
   clear(peer: PeerState): void {
     const { book, rarity } = this.#core;
     if (peer.seed) book.seeds--;

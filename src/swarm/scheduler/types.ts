@@ -55,7 +55,7 @@ export interface AddedPeer {
   readonly rttMs: number | null;
   /** BEP 6. */
   readonly fast: boolean;
-  /** It was told already that we are interested. Default false. */
+  /** The peer already knows that we are interested. Default false. */
   readonly interested?: boolean;
 }
 
@@ -96,7 +96,7 @@ export interface SchedulerApi {
   /** Replaces the peer's pieces; `bytes` as on the wire. */
   peerBitfield(peer: number, bytes: Uint8Array, nowMs: Millis): void;
   peerHasAll(peer: number, nowMs: Millis): void;
-  /** It has lost a piece. */
+  /** Reports that the peer lost a piece. */
   peerLacks(peer: number, piece: number, nowMs: Millis): void;
   allowedFast(peer: number, piece: number, nowMs: Millis): void;
   /** The peer could send the piece at little cost (BEP 6): it is asked for it first where nothing is urgent. */

@@ -49,9 +49,9 @@ export class Mirror {
   maxRequests = MAX_REQUESTS;
   /** How much it is asked for at once, bytes. Busy servers count requests, so it outlasts their refusals. */
   runBytes = FIRST_RUN_BYTES;
-  /** It sends parts of files; otherwise each response is a whole file. */
+  /** The server sends ranges; otherwise each response is a whole file. */
   sendsRanges = true;
-  /** It is never asked again. */
+  /** The server is never asked again. */
   isBarred = false;
   readonly #metainfo: Metainfo;
   readonly #rests = new Map<number, FileRest>();
@@ -71,13 +71,13 @@ export class Mirror {
     return this.sources[this.sources.length - 1]!;
   }
 
-  /** It has every file, as far as is known. */
+  /** True while no file is known to be missing there. */
   get isWhole(): boolean {
     return this.#rests.size + this.#badPieces.size === 0;
   }
 
   /**
-   * It did not send the file: it is asked for it again after `restMs`, by default later each time. What it has sent before
+   * Records a file that did not come: the server is asked for it again after `restMs`, by default later each time. What it has sent before
    * it most likely has: the default holds for that, whatever it says now.
    */
   fileFailed(file: MetainfoFile, nowMs: number, restMs?: number): void {
@@ -89,21 +89,21 @@ export class Mirror {
     this.#rests.set(file.index, { untilMs: nowMs + pauseMs, failures });
   }
 
-  /** It may be asked again at once: it was refused, which says nothing about the server. */
+  /** Lets the server be asked again immediately: our own side refused, which says nothing about the server. */
   forgive(): void {
     this.dueMs = 0;
     this.failures = 0;
     this.#rests.clear();
   }
 
-  /** It sends the file. */
+  /** Records that the server sends the file. */
   fileCame(file: MetainfoFile): void {
     this.#rests.delete(file.index);
     this.#sentFiles.add(file.index);
   }
 
   /**
-   * It sent a bad piece. If that lies inside one file, the server has another version of the file; otherwise nobody knows
+   * Records a bad piece. If it lies inside one file, the server has another version of the file; otherwise nobody knows
    * which of the files differs, and only the piece is left out.
    */
   sentBadPiece(piece: number): void {

@@ -44,7 +44,7 @@ export interface Fault {
 export class WebBody {
   /** Offset of the next byte in the file. */
   at: number;
-  /** It is the whole file, from its beginning. */
+  /** The body is the whole file, from its beginning. */
   readonly isWhole: boolean;
   readonly #clock: Clock;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;

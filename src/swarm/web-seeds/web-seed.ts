@@ -36,7 +36,7 @@ export interface WebSeedHost {
 
 /** What it is one of. */
 export interface WebSeedPool {
-  /** It is of no use for `pauseMs`, and was closed. */
+  /** Called when the web seed is of no use for `pauseMs` and was closed. */
   gaveUp(pauseMs: number): void;
   /** As in `BodySource`. */
   throttle(): Promise<void> | undefined;
@@ -52,7 +52,7 @@ export class WebSeed implements BodySource {
   readonly mirror: Mirror;
   /** When it was first asked; null before. */
   askedMs: number | null = null;
-  /** It has sent something. */
+  /** True once the server has sent something. */
   hasAnswered = false;
   readonly #host: WebSeedHost;
   readonly #transfer: Transfer;

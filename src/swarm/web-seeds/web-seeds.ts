@@ -49,7 +49,7 @@ export class WebSeeds {
     transfer.kick();
   }
 
-  /** It may be reached by now: asks it at once, however often it was refused. */
+  /** Asks a web seed that may be reachable by now, however often it was refused. */
   retry(url: string): void {
     for (const mirror of this.#mirrors) {
       if (mirror.url !== url) continue;
@@ -73,7 +73,7 @@ export class WebSeeds {
     return mirror === undefined ? undefined : { source, host: mirror.url, peerIdHex: "" };
   }
 
-  /** It sent the corrupt piece. It is asked for it never again, nor for its file. False when the suspect is no web seed. */
+  /** Never asks the sender of a corrupt piece for it again, nor for its file. False when the suspect is no web seed. */
   convict(suspect: Suspect, piece: number): boolean {
     const mirror = this.#mirrorOf(suspect.source);
     if (mirror === undefined) return false;

@@ -143,7 +143,7 @@ export class TunerControl {
         idle = clock.setTimeout(() => connection.abort(), IDLE_MS);
         this.#tuners.seen(host);
         const reply = await this.#reply(request, host);
-        // Who does not take replies of 1 KiB gets no more of them.
+        // A client that does not take replies of 1 KiB gets no more of them.
         if (reply === null || !connection.write(reply)) return connection.abort();
       }
       isBusy = false;

@@ -26,7 +26,7 @@ export interface StreamTarget extends SocketAddress {
   readonly isRtp: boolean;
 }
 
-/** Who asks. */
+/** The caller of a tuner. */
 export interface TunerUser {
   /** IPv4 address. */
   readonly host: string;

@@ -39,7 +39,7 @@ const TORRENT = z.object({
   inactiveSeedingTimeLimit: z.number(),
   /** A client stopped it. */
   isStopped: z.boolean(),
-  /** Who added it may name addresses of the private network. */
+  /** The caller that added it may name addresses of the private network. */
   isLocal: z.boolean(),
   /** The item of the library that was made for it; null: the library had it. */
   item: z.int().nullable(),

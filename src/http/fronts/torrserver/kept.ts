@@ -29,7 +29,7 @@ const TORRENT = z.object({
   sizeBytes: z.int(),
   /** A client asked to keep it over restarts. */
   isSaved: z.boolean(),
-  /** Who added it may name addresses of the private network. */
+  /** The caller that added it may name addresses of the private network. */
   isLocal: z.boolean(),
 });
 const VIEWED = z.object({ hash: HASH, fileId: z.int(), timecode: z.number() });

@@ -56,7 +56,7 @@ const BELIEF = 1.5;
 const SHOWN = 4;
 /** What a burst on the idle line may show, in first guesses: nobody is believed to have more (`POLICY.believedUp`). */
 const PROBED = 8;
-/** It counts as this many samples: it lasted a quarter of a second, when nothing else was sent. */
+/** A probe counts as this many samples: it lasted a quarter of a second, when nothing else was sent. */
 const PROBE_SAMPLES = 3;
 /** Hand-over pace on a known line, in shares of its rate, while nothing waits there: it may have become faster. */
 const PROBE_GAIN = 1.25;

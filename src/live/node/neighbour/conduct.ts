@@ -22,7 +22,7 @@ interface Doubts {
 
 /** What is known about a neighbour. */
 export interface ConductRecord extends Doubts {
-  /** It has brought something as a parent. */
+  /** The neighbour has delivered something as a parent. */
   hasBrought: boolean;
   /** Monotonic ms until which it is asked for nothing: it served a request too late. */
   snubbedUntilMs: number;

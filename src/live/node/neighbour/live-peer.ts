@@ -28,7 +28,7 @@ export interface LivePeerInfo {
   readonly upBytesPerS: number | null;
   /** Its wall clock at the handshake, Unix ms; absent when not reported. */
   readonly clockMs?: number;
-  /** It understands BUNDLE. Default false. */
+  /** The neighbour understands BUNDLE. Default false. */
   readonly takesBundles?: boolean;
   /** Its address without the port. A record about it is kept under this address after it has left; absent: none is. */
   readonly host?: string;
@@ -53,7 +53,7 @@ export class LivePeer {
   /** Its wall clock minus ours when it connected, ms; null when not reported. */
   clockAheadMs: number | null = null;
   closed = false;
-  /** It has proved that it is the broadcaster. */
+  /** True once the neighbour has proved that it is the broadcaster. */
   isSource = false;
   window: WindowMessage | null = null;
   /** Newest piece of its WINDOW; -1 without. */
@@ -118,12 +118,12 @@ export class LivePeer {
     for (const message of whole) this.link.send(message);
   }
 
-  /** It has delivered a genuine block. Its claim to be the source proves nothing. */
+  /** True once the neighbour has delivered a genuine block. Its claim to be the source proves nothing. */
   get isProven(): boolean {
     return this.deliveredBytes > 0;
   }
 
-  /** It reported uplink to spare. */
+  /** True when the neighbour reported spare uplink. */
   get hasRoom(): boolean {
     return this.place !== null && this.place.bars.includes(0);
   }

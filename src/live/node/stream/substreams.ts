@@ -41,7 +41,7 @@ export function lacksBefore(options: SubstreamsOptions, substream: number, seq: 
 export interface Owed {
   /** The first piece. */
   readonly fromSeq: number;
-  /** It has brought something already. */
+  /** The parent has already delivered something. */
   readonly isProven: boolean;
 }
 

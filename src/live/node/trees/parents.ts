@@ -14,9 +14,9 @@ import type { Uploader } from "../line/uploader.ts";
 
 /** Substream → monotonic ms until which a neighbour isn't asked to be parent. */
 interface Refusals {
-  /** It refused. */
+  /** Until when a neighbour that refused is not asked, per substream, ms. */
   readonly refusedUntilMs: Float64Array;
-  /** It brought too little. */
+  /** Until when a parent that brought too little is not asked, per substream, ms. */
   readonly shunnedUntilMs: Float64Array;
 }
 
@@ -157,7 +157,7 @@ export class Parents {
     this.#subscribe(movers, (peer) => Math.max(newest, peer.newestSeq) + 1, nowMs);
   }
 
-  /** Who refused us when our uplink seemed smaller is asked again. */
+  /** Asks again those that refused us when our uplink seemed smaller. */
   #reconsider(nowMs: number): void {
     if (!this.isStronger) return;
     this.#askedUpBytesPerS = this.#uploader.toldBytesPerS ?? 0;

@@ -9,7 +9,7 @@ import type { SeatBook } from "../neighbour/seat-book.ts";
 export interface Seat {
   /** Monotonic ms since when it has the seat. */
   readonly sinceMs: number;
-  /** It has the seat on trial, beyond the regular ones of a source. */
+  /** The seat is on trial, beyond the regular ones of a source. */
   isOnTrial: boolean;
 }
 

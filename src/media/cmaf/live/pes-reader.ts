@@ -20,7 +20,7 @@ export interface Pes {
   /** 90 kHz, without wrapping; null: it has none. */
   readonly pts90k: number | null;
   readonly dts90k: number | null;
-  /** It is marked as a random access point. */
+  /** The PES is marked as a random access point. */
   readonly isAccess: boolean;
   readonly body: Uint8Array;
 }

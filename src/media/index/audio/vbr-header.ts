@@ -10,7 +10,7 @@ export interface VbrHeader {
   readonly frames: number | null;
   /** Bytes of the stream; null when it does not say. */
   readonly bytes: number | null;
-  /** It says that all frames have one bit rate. */
+  /** The header says that all frames have one bit rate. */
   readonly isConstant: boolean;
 }
 

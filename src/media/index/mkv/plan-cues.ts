@@ -12,7 +12,7 @@ export interface PlannedRun {
   readonly sourceEnd: number;
   /** Most bytes of its blocks in the file; null when the end is an estimate. */
   readonly maxBytes: number | null;
-  /** It may last this much longer, ns. Default 0. */
+  /** How much longer the run may last, ns. Default 0. */
   readonly spareNs?: number;
 }
 

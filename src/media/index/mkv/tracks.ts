@@ -15,7 +15,7 @@ export interface MatroskaTrack extends FramePacking {
   readonly measuredDurationNs?: number;
   /** Time between the frames of a laced block, ns; null when unknown. */
   readonly laceDurationNs: number | null;
-  /** It is this, but lacks the data for a decoder, which may be in the media. Absent: it is what `track` says. */
+  /** The codec of a track that lacks the data for a decoder, which may be in the media. Absent: `track` says everything. */
   readonly unsure?: { readonly codec: "h264" | "hevc"; readonly codecId: string };
 }
 

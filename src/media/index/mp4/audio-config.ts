@@ -3,7 +3,7 @@ import { bodyOf, type Box, child } from "./boxes.ts";
 
 /**
  * Identification header of Opus (RFC 7845, 5.1) from `dOps` (Opus in ISOBMFF, 4.3.2), whose numbers are big-endian.
- * It has no pre-skip, since the edit list says what is skipped. Null when damaged.
+ * The result has no pre-skip, since the edit list says what is skipped. Null when damaged.
  */
 export function opusHeadFrom(dOps: Box): Uint8Array | null {
   const { view, start, end } = dOps;

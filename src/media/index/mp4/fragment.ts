@@ -111,7 +111,7 @@ export function readFragment(
 /** When a fragment of a track begins, in the track's units. */
 interface Start {
   readonly time: number;
-  /** It is the presentation time of the first access unit, not its decoding time. */
+  /** The time is the presentation time of the first access unit, not its decoding time. */
   readonly isPresentation: boolean;
 }
 
