@@ -18,7 +18,7 @@ const TRY_MS = 2000;
 const TRIES = 2;
 /** Deadline of all servers together, and of the system's resolver, ms. */
 const LOOKUP_MS = 10_000;
-/** How long the addresses of one family are waited for once the others are here, ms: RFC 8305 says 50. */
+/** How long the addresses of one family are waited for once the others have arrived, ms: RFC 8305 says 50. */
 const OTHER_FAMILY_MS = 250;
 /** An answer is used again for this long, ms: a connection looks its name up up to three times in a row. */
 const KEEP_MS = 10_000;

@@ -40,7 +40,7 @@ export class Devices {
     this.#clock = clock;
   }
 
-  /** Signs a device in; null when the account was removed or got another password meanwhile. The token is told only now. */
+  /** Signs a device in; null when the account was removed or got another password meanwhile. The token is returned only here. */
   async add(account: VerifiedAccount, name: string): Promise<{ readonly id: number; readonly token: string } | null> {
     const token = toHex(crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)));
     const token_hash = await hashOf(token);

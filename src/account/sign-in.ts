@@ -44,7 +44,7 @@ export interface SignedIn {
   readonly login: string;
   /** Identifies this sign-in and is not a secret; `sid` of its tokens. */
   readonly sessionId: string;
-  /** A token that tells others who is signed in here, valid `AUTH_TOKEN_TTL_S`; `issuer` is the engine's base URL. */
+  /** A token that proves to others who is signed in here, valid `AUTH_TOKEN_TTL_S`; `issuer` is the engine's base URL. */
   authToken(issuer: string): Promise<string>;
 }
 

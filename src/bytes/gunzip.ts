@@ -1,6 +1,6 @@
 /**
  * The only place where anything is decompressed. Not by `DecompressionStream`: on Node and Deno that refuses gzip of several
- * members, which `cat a.gz b.gz` and programs that compress in parallel make, and nothing tells where a member ended.
+ * members, which `cat a.gz b.gz` and programs that compress in parallel make, and nothing shows where a member ended.
  */
 import {
   Z_BUF_ERROR,

@@ -8,7 +8,7 @@ const MAX_CREDENTIAL_BYTES = 255;
 
 /**
  * Scheme to protocol and its usual port. The `h` of `socks5h` asks that the proxy looks names up; `socks5` means the same here,
- * because names that are looked up beside the proxy would tell others what is fetched.
+ * because names that are looked up beside the proxy would reveal to others what is fetched.
  */
 const SCHEMES: Readonly<Record<string, { readonly kind: ProxyServer["kind"]; readonly port: number }>> = {
   "socks5:": { kind: "socks5", port: 1080 },

@@ -45,7 +45,7 @@ export interface GuardedOptions {
    * only fields without secrets are sent. Credentials in the URL are sent as `Authorization: Basic`.
    */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Time until the head of the last response is here, lookups and redirects included. */
+  /** Time until the head of the last response has arrived, lookups and redirects included. */
   readonly timeoutMs: number;
   /** Longest silence of the body while it is read. Default 20 000. */
   readonly idleMs?: number;

@@ -9,7 +9,7 @@ import type { Ports } from "../ports.ts";
 /** The field that carries the mark. Proxies pass on fields that they do not know. */
 const FIELD = "millrace-request";
 
-/** Random bytes of a mark: no two are equal, so that servers cannot tell by it that two requests have one sender. */
+/** Random bytes of a mark: no two are equal, so that servers cannot link two requests of one sender. */
 const NONCE_BYTES = 16;
 
 /** Bytes of the key: as many as the hash has. */

@@ -2,7 +2,7 @@
 import type { FetchOptions } from "../ports.ts";
 import { type FetchPorts, guardedOpen } from "./fetch-guard.ts";
 
-/** Time until the head of the response is here, ms; callers have shorter limits of their own. */
+/** Time until the head of the response has arrived, ms; callers have shorter limits of their own. */
 const TIMEOUT_MS = 30_000;
 
 /**

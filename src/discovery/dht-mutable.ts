@@ -7,7 +7,7 @@ import type { SignatureVerifier, VerifierOf } from "../ports.ts";
 export interface MutableName {
   /** Ed25519, 32 bytes. */
   readonly publicKey: Uint8Array;
-  /** Tells the items of a key apart, at most 64 bytes; empty for most. */
+  /** Distinguishes the items of a key, at most 64 bytes; empty for most. */
   readonly salt: Uint8Array;
 }
 
@@ -15,7 +15,7 @@ export interface MutableName {
 const SIGNATURE_BYTES = 64;
 
 /**
- * What the DHT library has to be told to look up a mutable item: the item's target, and what passes for it. Rejects with
+ * The arguments with which the DHT library looks up a mutable item: the item's target, and what passes for it. Rejects with
  * `invalid_argument` when the key is none.
  */
 export async function mutableQuery({ publicKey, salt }: MutableName, verifierOf: VerifierOf) {

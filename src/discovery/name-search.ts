@@ -23,7 +23,7 @@ export interface SharedSources {
 /** What the names of a swarm share. */
 export interface NameParts {
   readonly shared: SharedSources;
-  /** Tells trackers that a peer with another address is still the same. */
+  /** Lets trackers recognise a peer whose address changed. */
   readonly key: number;
   state(): AnnounceState;
   readonly sink: PeerSink;

@@ -1,6 +1,6 @@
 /**
  * Descriptions of WebRTC connections (SDP, RFC 8866) that strangers wrote, and ours before strangers get them. Only the lines of a
- * data channel are passed on, and only candidates whose addresses may be asked, or told.
+ * data channel are passed on, and only candidates whose addresses may be asked, or sent.
  */
 import type { SocketAddress } from "../ports.ts";
 import { canonicalHost } from "./addresses.ts";

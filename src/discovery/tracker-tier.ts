@@ -244,7 +244,7 @@ export class TrackerTier {
     }
   }
 
-  /** Reports a fault of the engine; returns what its users are told. */
+  /** Reports a fault of the engine; returns the message for its users. */
   #broke(error: unknown): string {
     const { log, infohash } = this.#context;
     log.log("error", "a fault of the engine ended an announce", { infohash: toHex(infohash), ...faultFields(error) });

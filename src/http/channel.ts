@@ -71,7 +71,7 @@ function earlier(
 
 /**
  * Those of `members` whose lists say where they have what they sent from `startS` on, Unix seconds, at the addresses of that, for
- * `durationS` or a long film. All of them where a window that is here reaches back so far.
+ * `durationS` or a long film. All of them where the engine's own window reaches back that far.
  */
 export function membersAt(
   { sessions, clock }: HttpParts,

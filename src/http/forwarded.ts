@@ -38,7 +38,7 @@ const MAX_HOP_CHARS = 64;
 /** Stands for a hop that cannot be read. It is not an address, so its caller counts as from the Internet. */
 const UNREADABLE = "unknown";
 
-/** Whether a proxy passed the request on, as far as it says. */
+/** Whether a proxy says that it passed the request on. */
 export function isForwarded(headers: Headers): boolean {
   for (const [name] of headers) if (name.startsWith("x-forwarded") || PROXY_FIELDS.has(name)) return true;
   return false;

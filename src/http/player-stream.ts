@@ -88,7 +88,7 @@ async function requireMedia(session: AnySession, signal: AbortSignal): Promise<v
   );
 }
 
-/** Resolves when the first two segments of HLS are here; for a broadcast, when its playlist is. */
+/** Resolves when the first two segments of HLS have arrived; for a broadcast, when its playlist has. */
 async function beginningOf(session: AnySession, signal: AbortSignal): Promise<void> {
   await manifestText(session, String, signal);
   if (session.kind === "live") return;

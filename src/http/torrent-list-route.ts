@@ -58,7 +58,7 @@ export async function torrentList(
   }
 }
 
-/** Files that MPEG TS can carry, as far as names show; all files if that leaves none. A broadcast has none. */
+/** Files that MPEG TS can carry, by their names; all files if that leaves none. A broadcast has none. */
 export function carriedFiles({ isLive, files }: MediaFiles): MediaFiles["files"] {
   if (isLive) return [];
   const carried = files.filter(({ filename: name, sizeBytes }) => looksPlayable({ name, sizeBytes, padding: false }));

@@ -29,7 +29,7 @@ export interface Pace {
   rate(): number;
   /** Whether nothing but the PCR holds the data back, so that a stream without one cannot be sent. */
   readonly needsClock: boolean;
-  /** Mean rate, bytes/s: stands in for a PCR that is missing for long or tells nothing. Default: not known. */
+  /** Mean rate, bytes/s: stands in for a PCR that is missing for long or useless. Default: not known. */
   readonly bytesPerS?: number | null;
 }
 

@@ -30,7 +30,7 @@ export function isCarriable(track: Track): boolean {
   return TS.carries(track) || FMP4.carries(track);
 }
 
-/** Whether `track` has access units, as far as the index says. */
+/** Whether `track` has access units, by the index. */
 export function hasData({ timeline }: MediaIndex, track: number): boolean {
   return timeline.kind === "streamed" ? !timeline.empty?.has(track) : (timeline.tables[track]?.count ?? 0) > 0;
 }

@@ -120,7 +120,7 @@ export interface StreamedTimeline {
   /**
    * The access units of `runs[run]` for the tracks in `wanted` (indexes into `MediaIndex.tracks`), in file order, in
    * batches of any size. Depends on nothing but the file: reading a run alone or after its predecessor, with any
-   * batching, must give the same access units and times. Batches should come as soon as their bytes are here. At the
+   * batching, must give the same access units and times. Batches should come as soon as their bytes have arrived. At the
    * end of the iteration every access unit of the run was given. Reads coalesced chunks (256 KiB–1 MiB) in order.
    * Rejects as `ByteSource.read` does, or with `bad_media` on damage that cannot be skipped. With a `lender` the bytes
    * of a batch are lent until the next one is requested; a user that needs them for longer holds them. `held` hears of

@@ -201,7 +201,7 @@ export interface SegmentTexts {
   readonly tracks: readonly Track[];
   /**
    * The texts of track `track` (index into `tracks`) that are shown in segment `n`, on the clock of the segments. It reads the
-   * bytes of that segment, and those of the one before if they are here. Rejects as `ByteSource.read`.
+   * bytes of that segment, and those of the one before if they have arrived. Rejects as `ByteSource.read`.
    */
   read(track: number, n: number, source: ByteSource, signal: AbortSignal): Promise<readonly Cue[]>;
 }

@@ -37,7 +37,7 @@ export interface CreatedTransportFile {
 /** The number of pieces to aim for: 1,500 hashes are 30 KB, quick to get from a peer. */
 const TARGET_PIECES = 1500;
 
-/** The largest piece that we make, bytes: nothing of a piece can be played before all of it is here. */
+/** The largest piece that we make, bytes: nothing of a piece can be played before all of it is downloaded. */
 const LARGEST_MADE_BYTES = 16 * 1024 * 1024;
 
 /** Makes a transport file and reads it back as a check: throws `bad_transport_file` if it isn't valid. */

@@ -11,7 +11,7 @@ export const MIN_PIECE_LENGTH_BYTES = 1024;
 
 /**
  * Largest piece, bytes: pieces are assembled and hashed in memory, and up to four at once are under way however large
- * they are, 1 GiB of these. Some creators go up to it; nothing of a piece can be played before all of it is here.
+ * they are, 1 GiB of these. Some creators go up to it; nothing of a piece can be played before all of it is downloaded.
  */
 export const MAX_PIECE_LENGTH_BYTES = 256 * 1024 * 1024;
 

@@ -1,6 +1,6 @@
 /**
  * A swarm that is slower than its film would stop it again and again. After the second stop the player is held up
- * once, until enough is here to play the rest while the rest arrives. Nothing happens before that second stop.
+ * once, until enough has arrived to play the rest while the rest arrives. Nothing happens before that second stop.
  *
  * A held body gets some packets every few seconds, so that no player takes it for dead.
  */
@@ -55,7 +55,7 @@ export interface CushionedFilm {
   readonly buffers: ChunkBuffers;
 }
 
-/** A body as far as the cushion looks at it. */
+/** The part of a body that the cushion looks at. */
 export interface CushionedBody {
   /** Where it reads, byte of the file; null: unknown. */
   readonly positionBytes: number | null;
@@ -106,7 +106,7 @@ export class Cushion {
     return this.#filling;
   }
 
-  /** Lets the player go on with what is here, and leaves it alone until it seeks. */
+  /** Lets the player go on with what has arrived, and leaves it alone until it seeks. */
   skip(): void {
     this.#isSkipped = true;
     this.#letGo();
@@ -219,7 +219,7 @@ export class Cushion {
     const untilMs = this.#filledSinceMs + (chosenS === null ? LONGEST_MS : LONGEST_CHOSEN_MS);
     const inTime = here + rate * Math.max(0, untilMs - nowMs) / 1000;
     const neededBytes = Math.min(wanted, reachable, inTime);
-    // A swarm that brings nothing is not waited for: what is here plays, and then stops as it always did.
+    // A swarm that brings nothing is not waited for: what has arrived plays, and then stops as it always did.
     if (this.#chosen === "off" || here >= neededBytes || this.#isSilent || this.#reader === null) return this.#letGo();
     this.#aim(this.#reader, at);
     this.#filling = {
@@ -229,7 +229,7 @@ export class Cushion {
     };
   }
 
-  /** Of the `length` bytes from `at` on those that are here, in whatever order they came. */
+  /** Of the `length` bytes from `at` on those that have arrived, in whatever order they came. */
   #hereBytes(at: number, length: number): number {
     const reader = this.#reader;
     let bytes = 0;

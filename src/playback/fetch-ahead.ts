@@ -19,7 +19,7 @@ const BEGINNING_BYTES = 4 * 1024 * 1024;
 /** After the playlist a player asks for the first segment within this, ms. */
 const PLAYER_COMES_MS = 5000;
 /**
- * A start that takes longer than this until the first bytes are here is slow, ms. In a faster one the end comes before
+ * A start that takes longer than this until the first bytes have arrived is slow, ms. In a faster one the end comes before
  * what follows the first megabyte, because players look there next.
  */
 const FAST_START_MS = 600;

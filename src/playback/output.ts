@@ -11,7 +11,7 @@ import type { AnySession } from "./sessions.ts";
  * of half the size, and a third less than in quarters. In larger chunks it takes more again.
  */
 const FILE_CHUNK_BYTES = 256 * 1024;
-/** While nothing of a chunk is here, this much of it is awaited, or what there is of it in one piece. */
+/** While nothing of a chunk has arrived, this much of it is awaited, or what there is of it in one piece. */
 const WAITED_BYTES = 64 * 1024;
 
 /** A body with byte positions. `sizeBytes` null = not known before it was read. */
@@ -50,7 +50,7 @@ export function liveInitBody(session: AnySession, first: number): OutputBody | n
   return bytesBody(init, `${session.identity.infohashHex}/${first}/${session.preferredAudioLanguage}/init`);
 }
 
-/** A body of bytes that are here. */
+/** A body of bytes that have arrived. */
 export function bytesBody(bytes: Uint8Array, fingerprint: string): OutputBody {
   const part = (start: number, end: number | null) => bytes.slice(start, end ?? bytes.length);
   return { sizeBytes: bytes.length, fingerprint, open: (start, end) => new Blob([part(start, end)]).stream() };

@@ -41,7 +41,7 @@ export function renditionName(track: Track, kind: string): RenditionName {
   };
 }
 
-/** `renditions` with names that differ: players tell them apart by nothing else. */
+/** `renditions` with names that differ: players distinguish them by nothing else. */
 export function distinct<T extends { readonly name: string }>(renditions: readonly T[]): T[] {
   const names = new Set<string>();
   return renditions.map((one) => {

@@ -226,7 +226,7 @@ export class PlaybackSession extends Session {
 
   /**
    * Streams `[start, end)` of the output `name` of `source`, which `make` makes. Chunks that were made for other
-   * readers are used as far as they are here. `segmentS`: it is a segment of this many seconds.
+   * readers are used once they have arrived. `segmentS`: it is a segment of this many seconds.
    */
   streamShared(
     source: object,

@@ -42,7 +42,7 @@ export interface StartRequest {
   readonly forceRestart: boolean;
   /** Each new read of a file session ends the ones before. Default: any number read at once. */
   readonly singleReader?: boolean;
-  /** How much is here ahead of a player that the swarm is too slow for, once it has stopped twice. Null or absent: the setting. */
+  /** How much has arrived ahead of a player that the swarm is too slow for, once it has stopped twice. Null or absent: the setting. */
   readonly cushion?: CushionChoice | null;
   /** No peer is asked or served: all data comes from web seeds. Default false. */
   readonly withoutPeers?: boolean;

@@ -186,7 +186,7 @@ export class Channels {
   }
 }
 
-/** How playback is told to play `row`, which a list names by `entry`. */
+/** The parameters of playback for `row`, which a list names by `entry`. */
 function streamOf(
   row: Pick<LineupRow, "url" | "content_id" | "infohash"> & { readonly transport_type: string },
   entry: ImportedEntry | null,

@@ -31,7 +31,7 @@ const MAX_MESSAGE = 200;
 /** Kind of the task. */
 const KIND = "playlist_check";
 
-/** Result of a check; `unknown`: only a player could tell. */
+/** Result of a check; `unknown`: only a player could find out. */
 export type CheckState = "alive" | "silent" | "unknown";
 
 /** The result of looking for a content. */

@@ -2,7 +2,7 @@
 import { sql } from "kysely";
 
 /**
- * SQL condition for items that come by HTTP and that this engine plays: transport streams and HLS playlists, as far as
+ * SQL condition for items that come by HTTP and that this engine plays: transport streams and HLS playlists, to the extent that
  * their address shows. Other files are for players.
  */
 export const COMES_BY_HTTP = sql`((transport_type = 'hls' OR transport_type = 'direct' AND is_live <> 0)

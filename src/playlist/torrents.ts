@@ -15,7 +15,7 @@ export interface LibraryTorrent {
   readonly url: string | null;
   /** When it was added, Unix seconds. */
   readonly addedS: number;
-  /** Peers that the last check found; null: never checked, or the check told nothing. */
+  /** Peers that the last check found; null: never checked, or the check found nothing out. */
   readonly peers: number | null;
   /** Numbers of its categories, at least one. */
   readonly categories: readonly number[];

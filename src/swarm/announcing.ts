@@ -56,7 +56,7 @@ export class Announcing implements DiscoverySession {
   }
 
   /**
-   * The metadata is here, with the other name of a hybrid; it is announced once `unused` resolves. A tracker that hears from
+   * The metadata is known, with the other name of a hybrid; it is announced once `unused` resolves. A tracker that hears from
    * us twice goes by what it heard last.
    */
   async describe(metainfo: Metainfo, unused: Promise<void>): Promise<void> {
@@ -122,7 +122,7 @@ const MAX_LEARNT = 64;
 /** "Left" bytes reported to trackers while the size is unknown: anything but 0, which would make us a seeder. */
 const UNKNOWN_LEFT_BYTES = 16_384;
 
-/** What trackers are told about `transfer`; null while the metadata is unknown. */
+/** The figures of `transfer` for trackers; null while the metadata is unknown. */
 export function announceState(transfer: Transfer | null, uploadedBytes: number): AnnounceState {
   return {
     uploadedBytes,

@@ -51,12 +51,12 @@ export class Assembly {
     this.touchedMs = nowMs;
   }
 
-  /** All blocks are here. */
+  /** All blocks have arrived. */
   get complete(): boolean {
     return this.#doneCount === this.blocks;
   }
 
-  /** No block is here and nobody is writing. */
+  /** No block has arrived and nobody is writing. */
   get empty(): boolean {
     return this.#doneCount === 0 && this.#writers === 0 && this.#parts.size === 0;
   }
@@ -119,7 +119,7 @@ export class Assembly {
     this.#markDone(block, peer, nowMs);
   }
 
-  /** `peer` sent a part of the block, which begins at `from`. With the last part the block is here. */
+  /** `peer` sent a part of the block, which begins at `from`. With the last part the block has arrived. */
   addPart(block: number, from: number, peer: number, bytes: Uint8Array, nowMs: number): void {
     const parts = [...this.#parts.get(block) ?? [], { from, peer, bytes }].sort((a, b) => a.from - b.from);
     this.#parts.set(block, parts);
@@ -165,7 +165,7 @@ export class Assembly {
     return [...blocks, ...begun.map(([block]) => block)];
   }
 
-  /** Takes back these blocks, which are here. */
+  /** Takes back these blocks, which have arrived. */
   remove(blocks: readonly number[]): void {
     for (const block of blocks) this.#source[block] = NONE;
     this.#doneCount -= blocks.length;

@@ -21,7 +21,7 @@ const STOOD_STILL_MS = 5_000;
 /** After that, neighbours have this long to show that they are still there, ms. */
 const REPORT_BACK_MS = 5_000;
 
-/** A neighbour, as far as it matters here. */
+/** The part of a neighbour that matters here. */
 interface Lost {
   readonly isReady: boolean;
   readonly startedMs: number;

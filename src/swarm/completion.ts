@@ -12,7 +12,7 @@ export class Completion {
     this.#ended = ended;
   }
 
-  /** Every piece is here, or the swarm was closed. */
+  /** Every piece is downloaded, or the swarm was closed. */
   settle(): void {
     for (const settle of this.#waiting) settle();
   }

@@ -49,7 +49,7 @@ export interface SwarmContext {
   readonly usesUtp: boolean;
   readonly connectPeer: (connection: TcpConnection, options: ConnectPeerOptions) => PeerLink;
   /**
-   * The metadata of the swarm of this infohash is here. Resolves when no other swarm of the torrent is announced any more:
+   * The metadata of the swarm of this infohash has arrived. Resolves when no other swarm of the torrent is announced any more:
    * that of its other name, if one ran, was taken over.
    */
   described(infohashHex: string): Promise<void>;

@@ -13,7 +13,7 @@ const MAX_EARLY_HAVES = 4096;
 /** Allowed-fast pieces remembered per peer: BEP 6 suggests ten. As many suggested ones: the newest count. */
 const MAX_EARLY_ALLOWED = 128;
 
-/** Collects these messages until the metadata is here, then replays them. */
+/** Collects these messages until the metadata is known, then replays them. */
 export class EarlyPieces {
   /** The peer said that it has everything. */
   all = false;

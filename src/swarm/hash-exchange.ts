@@ -1,4 +1,4 @@
-/** What a torrent's swarm and its peers tell each other about hash trees (BEP 52). */
+/** The messages between a torrent's swarm and its peers about hash trees (BEP 52). */
 import { Allowance } from "../bytes/allowance.ts";
 import type { Metainfo } from "../metainfo/types.ts";
 import type { Clock, Digest } from "../ports.ts";

@@ -70,7 +70,7 @@ export class HashServer {
     return answer;
   }
 
-  /** The rows of all levels from `level` on. Below the level of pieces there are only those of one piece that is here. */
+  /** The rows of all levels from `level` on. Below the level of pieces there are only those of one piece that has arrived. */
   async #rows(tree: HashTree, level: number, index: number, count: number): Promise<ReadonlyMap<number, Row> | null> {
     const rows = new Map<number, Row>();
     if (tree.pieceCount > 1) {

@@ -3,7 +3,7 @@ import type { Bitfield } from "../bytes/bitfield.ts";
 import type { PeerSession } from "./peer-session.ts";
 import type { Transfer } from "./transfer.ts";
 
-/** Tells it what we have; if part of that left together with our handshake, only the rest. */
+/** Sends a new peer what we have; if part of that left with our handshake, only the rest. */
 export function introduce(session: PeerSession, transfer: Transfer | null): void {
   const link = session.link!;
   if (session.told !== null) return tellNews(session, session.told, transfer);

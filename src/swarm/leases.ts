@@ -131,7 +131,7 @@ export class LeasedSwarms {
   }
 
   /**
-   * Closes a swarm, whatever leases there are; resolves when it is closed. `reason`: what those who use it are told
+   * Closes a swarm, whatever leases there are; resolves when it is closed. `reason`: the message for those who use it,
    * instead of "closed".
    */
   leave(swarm: LeasedSwarm, reason?: MillraceError): Promise<void> {

@@ -9,7 +9,7 @@ import type { SwarmTarget } from "./types.ts";
 const MAX_UNREAD = 20;
 
 /**
- * Magnets that are kept whole until the metadata is here: those of several items of the library. Each may have 64 KiB, and
+ * Magnets that are kept whole until the metadata is known: those of several items of the library. Each may have 64 KiB, and
  * 256 swarms may wait.
  */
 const MAX_TARGETS = 4;
@@ -32,7 +32,7 @@ export class MagnetFacts {
     if (this.#targets.length < MAX_TARGETS) this.#targets.push(target);
   }
 
-  /** The metadata is here: no other swarm needs the targets. */
+  /** The metadata is known: no other swarm needs the targets. */
   forgetTargets(): void {
     this.#targets.length = 0;
   }

@@ -77,7 +77,7 @@ export interface SwarmManagerOptions {
   readonly pex?: boolean;
   /** Peers of torrents connect over UDP (uTP), too. Default true. */
   readonly utp?: boolean;
-  /** All goes through a proxy: no uTP, and nobody is told where we listen, for the proxy lets nobody in. Default false. */
+  /** All goes through a proxy: no uTP, and nobody learns where we listen, for the proxy lets nobody in. Default false. */
   readonly isProxied?: boolean;
   /** A torrent's swarm is closing: it is no longer in `list` and its figures are final. */
   readonly left?: (swarm: Swarm) => void;

@@ -82,7 +82,7 @@ interface Fetch {
   readonly sizeBytes: number;
 }
 
-/** How much of the metadata is here. */
+/** How much of the metadata has arrived. */
 export interface MetadataProgress {
   readonly receivedBytes: number;
   readonly totalBytes: number;
@@ -230,7 +230,7 @@ export class MetadataFetch<T extends MetadataSource> {
   }
 }
 
-/** Size of the metadata this peer can be asked for, as far as it says; null when it cannot be asked. */
+/** Size of the metadata that this peer offers; null when it cannot be asked. */
 function offeredBytes(session: MetadataSource): number | null {
   const canAsk = session.isReady && !session.metadataUseless && session.extensions?.extensions.includes("ut_metadata");
   return canAsk ? statedBytes(session) ?? UNKNOWN_BYTES : null;

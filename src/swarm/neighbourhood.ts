@@ -256,7 +256,7 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
     return this.context.pex && !this.isPrivate;
   }
 
-  /** Tells members of each other, those to whom a message is due. */
+  /** Introduces members to each other where a message is due. */
   protected exchangePeers(nowMs: number): void {
     if (this.tellsPeers) this.#pex.run([...this.members()], nowMs);
   }

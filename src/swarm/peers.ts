@@ -89,14 +89,14 @@ export class Peers extends Neighbourhood<PeerSession> implements PeerSwarm, Roun
   }
 
   /**
-   * Tells every peer but seeds that we have the piece. Also those that have it: a seed in super-seeding mode names the
+   * Sends every peer but seeds that we have the piece. Also those that have it: a seed in super-seeding mode names the
    * next piece when it hears that the last one arrived.
    */
   broadcastHave(piece: number): void {
     for (const session of this.members()) if (!session.isSeed) session.link?.have(piece);
   }
 
-  /** Tells every peer that we lost the piece (BEP 54). */
+  /** Sends every peer that we lost the piece (BEP 54). */
   broadcastLost(piece: number): void {
     for (const session of this.members()) session.link?.dontHave(piece);
   }

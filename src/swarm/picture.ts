@@ -1,4 +1,4 @@
-/** A swarm as shown to people: which pieces of a file are here or under way, where readers are, how fast peers send. */
+/** A swarm as shown to people: which pieces of a file are downloaded or under way, where readers are, how fast peers send. */
 import type { Bitfield } from "../bytes/bitfield.ts";
 import type { CheckProgress, PieceStore } from "../storage/types.ts";
 import type { Metainfo } from "../metainfo/types.ts";
@@ -15,7 +15,7 @@ export const MAX_SHOWN_PEERS = 30;
 export interface PieceCells {
   /** Pieces of the file, including those that it shares with its neighbours. */
   readonly pieceCount: number;
-  /** How much of each cell is here: 0 nothing, 9 all. */
+  /** How much of each cell is downloaded: 0 nothing, 9 all. */
   readonly here: readonly number[];
   /** Cells with pieces under way. */
   readonly underWay: readonly number[];
@@ -44,7 +44,7 @@ export interface SwarmPicture {
   readonly peers: readonly PeerFigures[];
   /** Progress of hashing the files on disk; null when that is not under way. */
   readonly checking: CheckProgress | null;
-  /** How much of the metadata is here; null once it is known, and while nobody sends it. */
+  /** How much of the metadata has arrived; null once it is known, and while nobody sends it. */
   readonly metadata: MetadataProgress | null;
 }
 

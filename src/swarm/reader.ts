@@ -123,7 +123,7 @@ export class TorrentReader implements SwarmReader {
     return Promise.resolve(ready);
   }
 
-  /** Bytes of a few pieces that are here are read side by side, without telling the scheduler; all other reads are collected. */
+  /** Bytes of a few pieces that are downloaded are read side by side, without telling the scheduler; all other reads are collected. */
   async #fromStore(
     start: number,
     length: number,
@@ -243,7 +243,7 @@ export class TorrentReader implements SwarmReader {
   }
 
   /**
-   * Piece by piece: bytes that are here are copied at once, so that they may be evicted while the reader waits for the
+   * Piece by piece: bytes that have arrived are copied at once, so that they may be evicted while the reader waits for the
    * others.
    */
   async #collect(

@@ -247,7 +247,7 @@ export class Transfer {
     this.#announce(piece);
   }
 
-  /** The piece is here now: tells the scheduler, readers and peers. */
+  /** Notifies the scheduler, readers and peers of a piece that is now downloaded. */
   #announce(piece: number): void {
     this.scheduler.pieceVerified(piece, this.#clock.monotonic());
     this.waits.wake(piece);

@@ -9,7 +9,7 @@ import { type AnyMetainfo, fromPublic, parseAnyTransportFile } from "../metainfo
 import type { Ports } from "../ports.ts";
 import type { MetadataBudget } from "./metadata-fetch.ts";
 
-/** Peers have this long before others are asked, ms: most metadata is here by then. */
+/** Peers have this long before others are asked, ms: most metadata has arrived by then. */
 const PATIENCE_MS = 3_000;
 
 /** Time for one source, ms: the next one may be quick. */

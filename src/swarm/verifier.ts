@@ -71,7 +71,7 @@ export class Verifier {
   readonly #parts: VerifierParts;
   readonly #evidence = new Evidence();
   readonly #retrials = new Map<number, Retrial>();
-  /** First failed copies, until a second one is here to compare. */
+  /** First failed copies, until a second one has arrived to compare. */
   readonly #doubts = new Map<number, Copy>();
   readonly #verdicts: AwaitedVerdicts;
   readonly #liars = new Set<number>();
@@ -181,7 +181,7 @@ export class Verifier {
     return wrong === null || wrong.length === 0 ? null : wrong;
   }
 
-  /** The hashes of its blocks tell which are wrong: their senders lied, and the others are kept. */
+  /** The hashes of its blocks show which are wrong: their senders lied, and the others are kept. */
   #spoil(assembly: Assembly, wrong: readonly number[]): void {
     const liars = new Set(wrong.map((block) => assembly.sourceOf(block)!));
     for (const source of liars) {

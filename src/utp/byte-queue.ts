@@ -1,4 +1,4 @@
-/** Bytes waiting to be cut into packets. It does not bound itself: `TcpConnection.write` tells callers when to stop. */
+/** Bytes waiting to be cut into packets. It does not bound itself: `TcpConnection.write` returns when callers must stop. */
 export class ByteQueue {
   #chunks: Uint8Array[] = [];
   #head = 0;

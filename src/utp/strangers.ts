@@ -70,7 +70,7 @@ export class Strangers {
     return this.#reply(PACKET.state, connectionId, known.nextSeq, seq, timestampUs);
   }
 
-  /** Tells an end that no connection comes about; null when too many ask. libtorrent looks for the id of its own SYN. */
+  /** The packet that refuses a connection; null when too many ask. libtorrent looks for the id of its own SYN. */
   refuse({ connectionId, seq, timestampUs }: UtpPacket, from: SocketAddress): Uint8Array | null {
     if (!this.#refusals.take(from.host)) return null;
     const ownSeq = Math.floor(this.#options.random() * 0x10000);

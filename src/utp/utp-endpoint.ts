@@ -263,7 +263,7 @@ export class UtpEndpoint {
   #proved(socket: UdpSocket, packet: UtpPacket, from: SocketAddress): void {
     const start = this.#strangers.prove(connectionKey(from, packet.connectionId), packet);
     if (start === null || this.#incoming === null || this.#connections.size >= MAX_CONNECTIONS) return;
-    // An arranged SYN may have come before we were told of the arrangement.
+    // An arranged SYN may have come before we learned of the arrangement.
     const attempt = this.#attempts.get(attemptKey(from.host, start.sendId));
     const isArranged = attempt?.punch.isInitiator === false;
     const connection = this.#add(socket, from, packet.connectionId, { ...start, yields: !isArranged });

@@ -1,4 +1,4 @@
-/** Which items are alive, as far as the engine has looked. */
+/** Which items are alive, of those that the engine has checked. */
 import { call } from "./engine.ts";
 import { text, timeText } from "./texts.ts";
 

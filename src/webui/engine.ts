@@ -21,7 +21,7 @@ export interface ApiMediaFile {
   readonly size?: number;
 }
 
-/** What `get_media_files` returns, as far as the page uses it. */
+/** The fields of `get_media_files` that the page uses. */
 export interface ApiMediaFiles {
   readonly infohash: string;
   /** Of a torrent of version 2, or of both versions. */
@@ -32,7 +32,7 @@ export interface ApiMediaFiles {
   readonly files: readonly ApiMediaFile[];
 }
 
-/** What `analyze_content` returns, as far as the page uses it. */
+/** The fields of `analyze_content` that the page uses. */
 export interface ApiAnalysis {
   readonly content_type: string;
   readonly infohash: string | null;
@@ -84,7 +84,7 @@ export interface Member {
   readonly uplink: number | null;
 }
 
-/** Session info, as far as the page uses it. */
+/** The fields of a session's status that the page uses. */
 export interface Stat {
   readonly status: "prefuf" | "dl";
   /** Prebuffering, percent. */
@@ -102,7 +102,7 @@ export interface Stat {
   readonly error_message: string | null;
   /** With `detail=1`: the engine's code of that error. */
   readonly error_code?: string | null;
-  /** With `detail=1`: the pieces of the file in cells, each with how much of it is here, 0 to 9; null of broadcasts. */
+  /** With `detail=1`: the pieces of the file in cells, each with how much of it is downloaded, 0 to 9; null of broadcasts. */
   readonly pieces?:
     | {
       readonly count: number;
@@ -122,7 +122,7 @@ export interface Stat {
   readonly livepos?: { readonly is_live: string; readonly first_ts: string; readonly last_ts: string };
 }
 
-/** An item of the playlist, as far as the page uses it. */
+/** The fields of a playlist item that the page uses. */
 export interface Item {
   readonly id: number;
   readonly title: string;
@@ -144,7 +144,7 @@ export interface Item {
   readonly epg?: Epg;
 }
 
-/** A list that is fetched again and again, as far as the page uses it. Times are Unix seconds, 0: never. */
+/** A list that is fetched at intervals; the fields that the page uses. Times are Unix seconds, 0: never. */
 export interface ExternalList {
   readonly id: number;
   readonly name: string;

@@ -4,7 +4,7 @@ import { BASE } from "./engine.ts";
 
 /** A stream in a video element. */
 export interface Attached {
-  /** The sound number `n` of those that were told is heard from now on. */
+  /** Plays audio track `n` of those reported, from now on. */
   chooseSound(n: number): void;
   close(): void;
 }

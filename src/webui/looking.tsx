@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx/dom */
-/** Progress while the engine looks a torrent up: the known peers, and how much of its description is here. */
+/** Progress while the engine looks a torrent up: the known peers, and how much of its description has arrived. */
 import { type ApiTorrentProgress, call } from "./engine.ts";
 import { useEffect, useState } from "./state.ts";
 import { bytesText, text } from "./texts.ts";
@@ -7,7 +7,7 @@ import { bytesText, text } from "./texts.ts";
 /** Time between two checks, ms. */
 const LOOK_EVERY_MS = 1000;
 
-/** Trackers whose refusals are shown: several tell no more than a few. */
+/** Trackers whose refusals are shown: more say no more than a few. */
 const MAX_REFUSALS = 2;
 
 /** Fields of a link that are shown, and characters of each: enough to find them in it. */

@@ -24,7 +24,7 @@ export function listenToKeys(video: () => HTMLVideoElement | null, fill: () => v
   return () => removeEventListener("keydown", pressed);
 }
 
-/** Tells the system what plays, and does what its buttons say; returns how to stop that. */
+/** Shows the system what plays, and obeys its buttons; returns how to stop that. */
 export function joinMediaSession(video: HTMLVideoElement, title: string, next: (() => void) | null): () => void {
   const { mediaSession: session } = navigator;
   if (session === undefined || typeof MediaMetadata === "undefined") return () => {};

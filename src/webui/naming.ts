@@ -71,7 +71,7 @@ export function isLoopback(hostname: string): boolean {
 export type Stream = Record<string, string>;
 
 /**
- * What to ask the engine for: a stream that it plays, or a query for `analyze_content` where only that can tell (a
+ * What to ask the engine for: a stream that it plays, or a query for `analyze_content` where only that can decide (a
  * 40-character id may be a content id or an infohash; an address may lead to anything).
  */
 export function nameOf(
@@ -100,7 +100,7 @@ export interface Mistake {
 /** Characters of somebody's own words that a sentence quotes. */
 const MAX_QUOTED = 40;
 
-/** What is wrong with `pasted` where its form shows that it names no content; null where only the engine can tell. */
+/** What is wrong with `pasted` where its form shows that it names no content; null where only the engine can decide. */
 export function mistakeOf(pasted: string): Mistake | null {
   const value = pasted.trim();
   if (value === "" || isId(value) || isIdOfV2(value)) return null;

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx/dom */
-/** Which pieces are here, which are on their way, and where somebody reads. */
+/** Which pieces are downloaded, which are on their way, and where somebody reads. */
 import type { Stat } from "./engine.ts";
 import { CHANNEL_HEIGHT, columnsPath, waterPath } from "./pieces.ts";
 import { text } from "./texts.ts";

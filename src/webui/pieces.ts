@@ -1,4 +1,4 @@
-/** The picture of the pieces: a channel whose water stands as high as pieces are here. */
+/** The picture of the pieces: a channel whose water stands as high as pieces are downloaded. */
 
 /** Height of the picture, in the units of its paths; one cell is 1 wide. */
 export const CHANNEL_HEIGHT = 9;

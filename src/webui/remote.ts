@@ -52,7 +52,7 @@ export async function listen(listener: Listener, signal: AbortSignal): Promise<v
   }
 }
 
-/** Tells the engine what became of a stream. */
+/** Reports to the engine how a stream ended. */
 export function report({ turn, state, position, duration, reason }: Report): void {
   if (seat === "") return;
   const query = new URLSearchParams({ seat, turn: String(turn), state });

@@ -52,7 +52,7 @@ export function moveFocusByArrows(): void {
 }
 
 function isSeen(element: HTMLElement): boolean {
-  // What is folded away has a parent, too; older browsers cannot tell.
+  // What is folded away has a parent, too; older browsers cannot report it.
   return "checkVisibility" in element ? element.checkVisibility() : (element as HTMLElement).offsetParent !== null;
 }
 

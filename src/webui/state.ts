@@ -26,7 +26,7 @@ export function useEffect(effect: () => void | (() => void), deps?: readonly unk
   useHonoEffect(() => isGone() ? undefined : effect(), deps);
 }
 
-/** Tells whether the component has been removed. */
+/** Whether the component has been removed. */
 function useGone(): () => boolean {
   const isGone = useRef(false);
   useLayoutEffect(() => () => {

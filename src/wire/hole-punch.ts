@@ -6,7 +6,7 @@ import type { ControlWire } from "./control-wire.ts";
 /** Name of the extension (BEP 10). */
 export const HOLE_PUNCH = "ut_holepunch";
 
-/** By their number: asks to be brought together with a peer; tells both to dial; says why not. */
+/** By their number: asks to be brought together with a peer; has both dial; says why not. */
 const TYPES = ["rendezvous", "connect", "error"] as const;
 
 /** Why a neighbour brings nobody together, by number. */

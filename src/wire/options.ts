@@ -75,7 +75,7 @@ export interface AcceptPeerOptions extends LinkEnvironment {
   candidates(): Iterable<string>;
   /** The torrent that the peer named, or null to hang up. */
   lookup(infohashHex: string, remote: SocketAddress): AcceptTarget | null;
-  /** The connection ended before its torrent was known, so there were no handlers to tell. */
+  /** The connection ended before its torrent was known, so there were no handlers to call. */
   failed?(error: Error, remote: SocketAddress): void;
 }
 

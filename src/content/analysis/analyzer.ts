@@ -19,7 +19,7 @@ export interface Analyzer {
   analyze(queries: readonly string[], context: ResolveContext): Promise<readonly Outcome[]>;
   /** Analyses the content of `url`; null when it is no content. Rejects as `guardedOpen` and for failure statuses. */
   inspect(url: string, context: ResolveContext): Promise<Inspection | null>;
-  /** The analysis of a torrent or broadcast whose metadata is here; `url` is where it came from. */
+  /** The analysis of a torrent or broadcast whose metadata is known; `url` is where it came from. */
   describe(metainfo: AnyMetainfo, url: string | null): Promise<Analysis>;
 }
 

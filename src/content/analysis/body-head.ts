@@ -13,7 +13,7 @@ export class BodyHead {
     this.#reader = body.getReader();
   }
 
-  /** The body ended, and all of it is here. */
+  /** The body ended, and all of it is downloaded. */
   get isWhole(): boolean {
     return this.#whole;
   }

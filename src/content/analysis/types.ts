@@ -53,7 +53,7 @@ export interface AnalyzerParts {
   readonly allowPrivateFetch: boolean;
   /** As in `ResolverParts`. */
   readonly isFromPublic: (address: string) => Promise<boolean>;
-  /** Reads an M3U list as far as it likes, packed unless `isUnpacked`; null when it is none. */
+  /** Reads as much of an M3U list as it needs, packed unless `isUnpacked`; null when it is none. */
   readonly readList: (
     body: ReadableStream<Uint8Array>,
     url: string,

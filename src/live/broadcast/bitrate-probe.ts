@@ -68,7 +68,7 @@ export async function probeBitrate(
     else flowedMs += Math.min(STANDSTILL_MS, nowMs - lastMs);
     lastMs = nowMs;
     if (byClock.spanMs >= PROBE_MS || bytes >= MAX_PROBE_BYTES) break;
-    // A clock that has not told a second by then tells nothing; the time of arrival stands in for it.
+    // A clock that has not advanced a second by then is useless; the time of arrival stands in for it.
     const isFlowing = flowedMs >= PROBE_MS || (byClock.spanMs === 0 && flowedMs >= LEAST_STREAM_MS);
     if (nowMs - startMs >= PROBE_MS && (byClock.spanMs >= LEAST_STREAM_MS || isFlowing)) break;
   }

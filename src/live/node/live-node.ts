@@ -75,7 +75,7 @@ export class LiveNode {
     this.#inbox = new Inbox(view, { uploader, sightings, edge, probation, serving, children, parents, announcer });
   }
 
-  /** The pieces that are here or wanted. */
+  /** The pieces that are downloaded or wanted. */
   get window(): PieceWindow {
     return this.#view.window;
   }

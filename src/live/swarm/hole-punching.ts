@@ -48,7 +48,7 @@ export interface PunchingSwarm {
 }
 
 interface Introducer {
-  /** Whether it was told that we seek. */
+  /** Whether the neighbour knows that we seek. */
   isAsked: boolean;
   credit: number;
   creditMs: number;
@@ -82,7 +82,7 @@ export class HolePunching {
     this.#introducers.delete(session);
   }
 
-  /** Tells open neighbours whether others are wanted. Call it about every second. */
+  /** Announces to open neighbours whether others are wanted. Call it about every second. */
   seek(): void {
     const swarm = this.#swarm;
     const isWanted = swarm.reach() !== "open" && swarm.count < ENOUGH_NEIGHBOURS &&

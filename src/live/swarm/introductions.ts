@@ -1,6 +1,6 @@
 /**
  * Brings together neighbours that nobody can dial, as the member between them (BEP 55 calls it the relay). It finds out
- * at which UDP address each of two is seen, and tells both at the same moment.
+ * at which UDP address each of two is seen, and notifies both at the same moment.
  */
 import { deadline } from "../../bytes/deadline.ts";
 import { leadTo } from "../../bytes/guarded-clock.ts";

@@ -25,7 +25,7 @@ export interface LiveNeighbours extends NeighbourSwarm {
 export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLinkHandlers {
   /** The node's view of it; null while it speaks no `live1`. */
   peer: LivePeer | null = null;
-  /** Whether others can connect to it, as far as it or we know. */
+  /** Whether others can connect to it, by what it reported or we saw. */
   reach: Reach;
   /** True when the connection came by hole punching: nobody can connect to the peer. */
   isPunched = false;

@@ -162,7 +162,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Members of the swarm, as far as this member knows. */
+  /** Members of the swarm that this member knows of. */
   get estimatedMembers(): number {
     return Math.max(1, this.peers.book.size, ...this.#discovery.status().map(({ peers }) => peers));
   }

@@ -31,7 +31,7 @@ export class SourceProofs {
   /** A member joined: a broadcaster proves to it at once that it is one. */
   joined(session: LivePeerSession): void {
     const { sign, peerId } = this.#host;
-    // A member without the proof takes us for a viewer, which costs little: there is nothing to tell the user.
+    // A member without the proof takes us for a viewer, which costs little: nothing is reported to the user.
     sign?.(session.info!.peerId, peerId).then((signature) => {
       if (session.isReady) session.link!.sendLive(encodeSourceMessage({ type: "source", signature }));
     }, () => {});

@@ -2,7 +2,7 @@
 import type { UploadGate } from "../node/live-options.ts";
 import type { TokenBucket } from "../../swarm/token-bucket.ts";
 
-/** The uplink of one swarm, as far as limits go. What the line carries is found out by the node. */
+/** The uplink that limits leave to one swarm. The node measures what the line carries. */
 export class Uplink implements UploadGate {
   readonly #bucket: TokenBucket;
   readonly #opened: () => void;

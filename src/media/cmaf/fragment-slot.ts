@@ -28,7 +28,7 @@ const MAX_FRAGMENT_UNITS = 1024;
  * most of a film of 10 Mbit/s was copied, and the copies were collected.
  */
 const MAX_HELD_BYTES = MAX_FRAGMENT_BYTES + 1024 * 1024;
-/** Duration of a picture of which nothing tells it, 90 kHz: 25 per second. */
+/** Duration of a picture when nothing states it, 90 kHz: 25 per second. */
 const UNKNOWN_FRAME_90K = 3600;
 /** Fragments of a run that have numbers of their own; more share the last one. */
 const NUMBERS = 4096;

@@ -15,7 +15,7 @@ const FORMS = {
   hevc: { lengths: 21, isSet: (type: number) => type >= 32 && type <= 34, isSlice: (type: number) => type < 32 },
 } as const;
 
-/** The NAL units in an avcC or hvcC, as far as it is whole. */
+/** The NAL units in the undamaged part of an avcC or hvcC. */
 function unitsIn(codec: NalCodec, config: Uint8Array): Uint8Array[] {
   const units: Uint8Array[] = [];
   let at = 0;

@@ -113,7 +113,7 @@ export class UnitReader {
       this.#open[stream] = null;
       const header = readPesHeader(payload);
       if (header === null) return;
-      // Without a time before it nothing tells when a unit is decoded.
+      // Without a time before it nothing says when a unit is decoded.
       if (header.pts90k === null && this.#timed[stream] === null) return;
       const times = header.pts90k === null ? null : this.#timesIn(payload, header.pts90k);
       if (times !== null) this.#fill(stream, times);

@@ -46,7 +46,7 @@ export interface VariantFacts {
   /** Bits per second of the segment with the most, and of all of them. */
   readonly bandwidth: number;
   readonly averageBandwidth: number | null;
-  /** Of each track; empty: not told. */
+  /** Of each track; empty: not stated. */
   readonly codecs: readonly string[];
   readonly width: number | null;
   readonly height: number | null;

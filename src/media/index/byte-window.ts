@@ -1,4 +1,4 @@
-/** A growing window on a source from a position on: the parser works on the bytes that are here and asks for more. */
+/** A growing window on a source from a position on: the parser works on the bytes that have arrived and asks for more. */
 import type { ByteSource } from "../../bytes/source.ts";
 
 /** A remainder up to this part (1/n) of the next read is small. */

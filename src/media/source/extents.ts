@@ -43,7 +43,7 @@ function nextBatch(extents: Iterator<Extent>, limitBytes: number): Extent[] {
 /** A batch that is being read. */
 interface Reading {
   readonly result: Promise<ExtentBatch>;
-  /** All its bytes are here: it does not wait for the swarm. */
+  /** All its bytes have arrived: it does not wait for the swarm. */
   readonly isHere: boolean;
 }
 

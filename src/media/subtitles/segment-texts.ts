@@ -31,7 +31,7 @@ class Room {
     return this.#cues <= 0 || this.#characters <= 0;
   }
 
-  /** Appends `more` to `cues` as far as there is room. */
+  /** Appends `more` to `cues` while there is room. */
   add(cues: Cue[], more: readonly Cue[]): void {
     for (const cue of more) {
       if (this.isFull) return;

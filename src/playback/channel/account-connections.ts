@@ -8,7 +8,7 @@ import type { Clock } from "../../ports.ts";
 import type { ChannelAccount } from "./channel-selector.ts";
 
 /**
- * What a connection is for. Recordings count most: nobody is there to be told that one does not take place, while a viewer
+ * What a connection is for. Recordings count most: nobody is there to notice that one does not take place, while a viewer
  * can stop it.
  */
 export const RANKS = { recorded: 2, watched: 1, idle: 0 } as const;

@@ -134,7 +134,7 @@ async function read(
   const parts: Uint8Array[] = [];
   let bytes = 0;
   while (bytes < atLeast) {
-    // A server may send without end, in the smallest chunks, and all of them are here.
+    // A server may send without end, in the smallest chunks, and all of them have arrived.
     await turnWhenDue(signal);
     const { done, value } = await next();
     if (done) break;

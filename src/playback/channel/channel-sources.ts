@@ -24,7 +24,7 @@ export const RECORDER = "recorder";
  */
 const LEFT_AFTER_MS = { ts: 1500, hls: 6000, file: 1500 };
 
-/** Of a session, what tells whether somebody watches it. */
+/** The part of a session that shows whether somebody watches it. */
 export type ChannelSession = Pick<Session, "identity" | "hasBody" | "idleMs">;
 
 /** Which addresses may be opened. */
@@ -45,7 +45,7 @@ export class ChannelSources implements ChannelOrigins {
     this.accounts = new AccountConnections(ports.clock);
   }
 
-  /** From now on `sessions` tells which channels are watched and recorded. Before, all are watched. */
+  /** From now on `sessions` decides which channels count as watched and recorded. Before, all are watched. */
   watchedBy(sessions: () => readonly ChannelSession[]): void {
     this.#sessions = sessions;
   }

@@ -41,7 +41,7 @@ const LONG_HEADER_BYTES = 16;
 
 let allHeldBytes = 0;
 
-/** What a movie box describes, as far as a transport stream carries it. */
+/** The tracks of a movie box that a transport stream carries. */
 interface Form {
   readonly moov: Uint8Array;
   readonly movie: Movie;

@@ -93,7 +93,7 @@ export class RadioMuxer {
     if (tag > 0 && at + tag <= held.length) return tag;
     if (this.#isFound && this.#syntax(held, at) !== null) return 0;
     this.#isFound = false;
-    /** The first place where more bytes have to tell. */
+    /** The first place where more bytes are needed to decide. */
     let open: number | null = null;
     let from = at;
     for (; from + AUDIO_HEADER_BYTES <= held.length; from++) {

@@ -297,7 +297,7 @@ export class LiveCuts implements ScanListener {
     const isEarly = this.#parts.timeOf(endPacket) - this.#firstMs! < ABSENT_AFTER_MS;
     const isLate = ({ id, kind }: Track) => !this.#ever.has(id) && (kind === "video" || !isEarly);
     const absent = otherTracks(program).filter(isLate).map(({ id }) => id);
-    // Players need to be told where a stream comes in that was not there.
+    // Players need a mark where a stream comes in that was not there.
     const discontinuity = open.discontinuity || this.#lastAbsent.some((pid) => !absent.includes(pid));
     this.#lastAbsent = absent;
     this.#cut++;

@@ -22,7 +22,7 @@ export function partOf(tracks: readonly Track[], part: LivePart): readonly Track
 export interface LiveSegments {
   /** The tracks in a segment, the wanted sound before others. */
   tracksOf(segment: LiveSegment, audioWish: string | null, part?: LivePart): readonly Track[];
-  /** The segment after `segment`, if it is here and continues it; else null. */
+  /** The segment after `segment`, if it has arrived and continues it; else null. */
   after(segment: LiveSegment): LiveSegment | null;
   /** The bytes of a segment with these tracks. */
   readSegment(

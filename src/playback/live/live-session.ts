@@ -50,7 +50,7 @@ export interface LivePosition {
   readonly newestMs: number;
   readonly positionMs: number;
   readonly isLive: boolean;
-  /** Pieces that are here without a gap from the position on. */
+  /** Pieces that are downloaded without a gap from the position on. */
   readonly piecesAhead: number;
 }
 

@@ -114,7 +114,7 @@ export class LiveStream {
     this.#tick();
   }
 
-  /** The broadcaster said that it is over, and everything before is here. */
+  /** The broadcaster said that it is over, and everything before has arrived. */
   get ended(): boolean {
     return this.#feed.ended;
   }
@@ -135,7 +135,7 @@ export class LiveStream {
     return newest !== null && this.#feed.position !== null && newest.seq >= this.#feed.position;
   }
 
-  /** How much of the media with which playing begins is here, 0–100. */
+  /** How much of the media with which playing begins is downloaded, 0–100. */
   get startProgress(): number {
     if (this.startPoint() !== null) return 100;
     const { window } = this.source.node;
@@ -190,7 +190,7 @@ export class LiveStream {
     return partOf(tracks.includes(program.main) ? tracks : [program.main, ...tracks], part);
   }
 
-  /** The segment after `segment`, if it is here and continues it; else null. */
+  /** The segment after `segment`, if it has arrived and continues it; else null. */
   after({ n }: LiveSegment): LiveSegment | null {
     const next = this.cuts.segments.find((one) => one.n === n + 1);
     return next === undefined || next.discontinuity ? null : next;

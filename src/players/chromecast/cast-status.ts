@@ -1,4 +1,4 @@
-/** Status messages of CASTV2 receivers about themselves and their media, as far as they are used. */
+/** Status messages of CASTV2 receivers about themselves and their media; the fields that are used. */
 import * as z from "zod";
 import type { CastReply } from "./cast-channel.ts";
 

@@ -1,4 +1,4 @@
-/** Messages of Multicast DNS (RFC 1035 section 4, RFC 6762 section 18), as far as a search for services needs them. */
+/** Messages of Multicast DNS (RFC 1035 section 4, RFC 6762 section 18), the part that a search for services needs. */
 
 /** Longest message read, bytes: RFC 6762, section 17. */
 export const MAX_MESSAGE_BYTES = 9000;

@@ -8,7 +8,7 @@ import { linesOf } from "../lines.ts";
 /** Most commands without a reply. mpv replies within a frame, so more are waiting only when it hangs. */
 const MAX_PENDING = 32;
 
-/** An event of mpv, as far as it is used. */
+/** The fields of an mpv event that are used. */
 export interface MpvEvent {
   readonly event: string;
   /** With `end-file`: `eof`, `stop`, `quit`, `error`, `redirect`. */

@@ -139,7 +139,7 @@ export async function applyEntries(
   }
 }
 
-/** Adds the items of the row at `position`. Those of ids that are none are told apart when all are there: `ungroup`. */
+/** Adds the items of the row at `position`. Those whose ids are none are separated when all are there: `ungroup`. */
 async function addRow(trx: Transaction<Schema>, id: number, position: number, now: number): Promise<void> {
   const text = sql`(SELECT fields FROM external_entries
     WHERE external_playlist_id = ${id} AND position = ${position} AND hash = '')`;

@@ -68,7 +68,7 @@ export class UpdateSchedule {
     this.#timer = clock.setTimeout(() => void this.wake(), waitMs);
   }
 
-  /** Begins the updates that are due, as far as lanes are free; returns when to look again, ms. Each end looks again, too. */
+  /** Begins the updates that are due while lanes are free; returns when to look again, ms. Each end looks again, too. */
   async #begin(now: number): Promise<number> {
     const db = await this.#parts.store.open();
     // Both tables have these columns; their types would make each query a union.

@@ -115,7 +115,7 @@ export class GuideSources {
     return rows.length > 0;
   }
 
-  /** Adds the guides that lists name, as far as there is room; returns those that no list names any more. */
+  /** Adds the guides that lists name while there is room; returns those that no list names any more. */
   async followLists(): Promise<number[]> {
     const db = await this.#store.open();
     const now = this.#now();

@@ -137,7 +137,7 @@ interface Said {
   readonly text: string;
 }
 
-/** One guide, as far as it was parsed. */
+/** The parsed part of one guide. */
 class Reading {
   readonly #isUnwanted: (channel: string) => boolean;
   readonly #parser: Parser;

@@ -151,7 +151,7 @@ export class PeerState {
     return this.usable && !this.isWebSeed;
   }
 
-  /** The handshake is done; it tells more of the round trip than connecting did. */
+  /** Called after the handshake, which shows more of the round trip than connecting did. */
   settle(limit: number, fast: boolean, rttMs: number | null): void {
     this.presumed = false;
     this.limit = limit;
@@ -257,7 +257,7 @@ export class PeerState {
     return Math.max(this.rttMs, this.#drainMs(unknownRate, nowMs)) + this.#blockMs(unknownRate);
   }
 
-  /** Time until all that is on its way is here. */
+  /** Time until all that is on its way has arrived. */
   #drainMs(unknownRate: number, nowMs: number): number {
     const owed = this.#owed(nowMs);
     const blockMs = this.#blockMs(unknownRate);
@@ -274,7 +274,7 @@ export class PeerState {
     return this.outstanding + this.late.due(nowMs);
   }
 
-  /** Share of the next block that is here. */
+  /** Share of the next block that has arrived. */
   get #part(): number {
     return Math.min(this.#partBytes / this.#blockBytes, 1);
   }
@@ -388,7 +388,7 @@ export class PeerState {
     return Math.max(depth, this.#firstDepth(depth, share));
   }
 
-  /** The same until the first depth's worth of blocks is here, 0 after that. */
+  /** The same until the first depth's worth of blocks has arrived, 0 after that. */
   #firstDepth(depth: number, share: number): number {
     const first = Math.min(share, this.#tuning.firstCriticalBlocks);
     // TCP starts slowly: until then the rate says little. After a `restart` the depth stays small.

@@ -1,5 +1,5 @@
 /**
- * What is known of pieces and their blocks: which are here, requested or free, and who has them. Only pieces under way
+ * What is known of pieces and their blocks: which have arrived, are requested or free, and who has them. Only pieces under way
  * have per-block state, so the cost grows with what is being fetched and not with the torrent; availability is a
  * counter per piece (seeds are counted once, separately).
  */
@@ -7,11 +7,11 @@ import type { Cut } from "./active-piece.ts";
 import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 import type { SchedulerShape } from "./types.ts";
 
-/** No block is here or requested. */
+/** No block has arrived or is requested. */
 export const MISSING = 0;
-/** Some blocks are here or requested. */
+/** Some blocks have arrived or are requested. */
 export const ACTIVE = 1;
-/** All blocks are here; the hash is not checked yet. */
+/** All blocks have arrived; the hash is not checked yet. */
 export const COMPLETE = 2;
 /** Verified. */
 export const HAVE = 3;
@@ -247,7 +247,7 @@ export class PieceBook {
     return Number.isInteger(block) && (bytes === undefined || bytes === this.blockLength(piece, block));
   }
 
-  /** Whether all parts of a cut block are here: a part is of use, but does not make the block whole. */
+  /** Whether all parts of a cut block have arrived: a part is of use, but does not make the block whole. */
   isWhole(part: ActivePiece, block: number): boolean {
     return part.cuts.get(block)?.here === this.blockLength(part.piece, block);
   }
@@ -281,7 +281,7 @@ export class PieceBook {
     }
   }
 
-  /** What is here of a cut block is wanted again. */
+  /** What has arrived of a cut block is wanted again. */
   #uncut(part: ActivePiece, block: number): void {
     if (!part.cuts.delete(block) || part.state[block] !== BLOCK_ASKED) return;
     part.state[block] = BLOCK_FREE;

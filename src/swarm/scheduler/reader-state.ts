@@ -2,7 +2,7 @@
  * One reader's wishes as piece ranges, and its deadline clock.
  *
  * Physically a byte is due when playback at the media bitrate gets there from the reader's position. With several
- * readers, that alone would let a reader that copies at full speed (always at the edge of what is here) starve one
+ * readers, that alone would let a reader that copies at full speed (always at the edge of what has arrived) starve one
  * that plays. So they compete by a virtual clock that starts at each seek and runs at the bitrate: readers ahead of
  * their clock wait for those behind theirs.
  */
@@ -25,7 +25,7 @@ export class ReaderState {
   windowEnd = 0;
   /** No piece below this (from `first` on) has a free block. */
   cursor = 0;
-  /** Since when the byte at the position has been awaited; null when it is here or nobody waits. */
+  /** Since when the byte at the position has been awaited; null when it has arrived or nobody waits. */
   waitingSinceMs: number | null = null;
   /** Blocks assigned for it (see `Core.shareOf`). */
   servedBlocks = 0;

@@ -122,7 +122,7 @@ export class Roster {
     for (const peer of this.#core.peers.values()) this.refreshInterest(peer, nowMs);
   }
 
-  /** Tells the host when our interest in a peer changed. */
+  /** Notifies the host when our interest in a peer changed. */
   refreshInterest(peer: PeerState, nowMs: number): void {
     const { book, actions } = this.#core;
     const demand = this.lingerMs(nowMs) !== 0;

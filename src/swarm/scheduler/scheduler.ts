@@ -4,7 +4,7 @@
  * What it weighs, in order:
  * 1. *Deadlines.* Each reader has a critical span (what playback needs in the next seconds) and a read-ahead window.
  *    Blocks are handed out one by one, the most urgent first, to the peer that can deliver soonest, so a single piece
- *    is split over all peers and the first one is here after about a round trip plus piece ÷ total rate.
+ *    is split over all peers and the first one has arrived after about a round trip plus piece ÷ total rate.
  * 2. *Shallow pipelines.* A request can't be called back once the block sits in the far end's send buffer, so a seek
  *    waits for it. While somebody reads, a peer owes no more than its round trip and a few tens of milliseconds' worth.
  * 3. *No idle bandwidth.* Slow peers work ahead of the fast ones (see `Picker`) instead of being left out or holding

@@ -6,7 +6,7 @@ import type { ReaderState } from "./reader-state.ts";
 /** A reader waits this long before peers count as slow. */
 const SLOW_MS = 1000;
 
-/** First missing piece of the awaited range (or at the position), -1 when all is here. */
+/** First missing piece of the awaited range (or at the position), -1 when all has arrived. */
 function firstLacking(core: Core, reader: ReaderState): number {
   const { book } = core;
   if (reader.position >= reader.end) return -1;

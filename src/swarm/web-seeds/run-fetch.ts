@@ -25,7 +25,7 @@ export interface BodySource {
   spans(start: number, length: number): WebSpan[];
   /** The body of a file from the span on; or why there is none. */
   open(span: WebSpan & { readonly url: string }, signal: AbortSignal): Promise<WebBody | Fault>;
-  /** The span is here, or given up. */
+  /** Called when the span has arrived or was given up. */
   leave(body: WebBody, isDone: boolean): void;
   /** Counts payload. */
   received(bytes: number): void;
@@ -33,7 +33,7 @@ export interface BodySource {
   throttle(): Promise<void> | undefined;
 }
 
-/** How a run ended: null when all of it is here, or nobody wants the rest any more. */
+/** How a run ended: null when all of it is downloaded, or nobody wants the rest any more. */
 export type RunEnd = { readonly fault: Fault; readonly file: MetainfoFile | null } | null;
 
 /** One run under way. */

@@ -226,7 +226,7 @@ export class WebSeed implements BodySource {
     this.#giveUp(fault.restMs ?? backoffMs(++mirror.failures));
   }
 
-  /** Tells the scheduler what it has. */
+  /** Reports to the scheduler which pieces the server has. */
   #offer(): void {
     const { have, untilMs } = this.mirror.offer(this.#nowMs);
     this.#offerUntilMs = untilMs;

@@ -1,5 +1,5 @@
 /**
- * A file that a server sends whole, because it knows no ranges. It is read from its beginning on, as far as somebody
+ * A file that a server sends whole, because it knows no ranges. It is read from its beginning on, only as far as somebody
  * wants it; what is skipped on the way is kept where it is missing.
  */
 import type { MetainfoFile } from "../../metainfo/types.ts";

@@ -36,7 +36,7 @@ interface DocumentOperation {
   readonly requestBody?: Body;
 }
 
-/** The document, as far as the page uses it. */
+/** The parts of the document that the page uses. */
 export interface ApiDocument {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly tags: readonly { readonly name: string; readonly description: string }[];

@@ -162,7 +162,7 @@ export function isShared(torrent: QbittorrentTorrent): boolean {
     inactiveSeedingTimeLimit >= 0 && minutes >= inactiveSeedingTimeLimit;
 }
 
-/** How much of a torrent is here, from 0 to 1. */
+/** How much of a torrent is downloaded, from 0 to 1. */
 export function progressOf(swarm: Pick<Swarm, "metainfo" | "status">): number {
   const metainfo: Metainfo | null = swarm.metainfo;
   return metainfo === null ? 0 : swarm.status().havePieces / metainfo.pieceCount;

@@ -117,7 +117,7 @@ function generalOf(
   };
 }
 
-/** How much of the file is here, 0 to 1. */
+/** How much of the file is downloaded, 0 to 1. */
 function progressOf({ swarm }: PlaybackSession, file: MetainfoFile): number {
   const here = swarm.picture(file.index).cells?.here ?? [];
   return here.length === 0 ? 0 : here.reduce((sum, ninths) => sum + ninths, 0) / (9 * here.length);

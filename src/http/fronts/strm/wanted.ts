@@ -70,7 +70,7 @@ async function items({ catalogue }: StrmLibrary, of: CatalogueKind, signal: Abor
   return found.sort((a, b) => a.id - b.id);
 }
 
-/** The torrent of an item if its description is here; nobody is asked. */
+/** The torrent of an item if its description is known; nobody is asked. */
 async function knownTorrent({ channels, content }: StrmLibrary, item: number): Promise<Metainfo | null> {
   const member = (await channels.members({ item })).find(({ id }) => id === item);
   if (member === undefined) return null;

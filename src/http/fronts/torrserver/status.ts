@@ -76,7 +76,7 @@ function figuresOf(session: PlaybackSession | null): Record<string, unknown> {
 }
 
 /**
- * How much of the file that plays is here. A long file has fewer entries than pieces: each stands for the pieces up to
+ * How much of the file that plays is downloaded. A long file has fewer entries than pieces: each stands for the pieces up to
  * the next one.
  */
 export async function cacheOf(

@@ -67,7 +67,7 @@ export class TorrentWork {
     return running.find((one): one is PlaybackSession => one.kind === "file") ?? null;
   }
 
-  /** The description of a torrent if it is here; no network is used. */
+  /** The description of a torrent if it has arrived; no network is used. */
   async known(hash: string): Promise<AnyMetainfo | null> {
     return this.#found.get(hash) ?? await this.#parts.api.content.known(hash);
   }
@@ -120,7 +120,7 @@ export class TorrentWork {
   }
 
   /**
-   * Fetches the first `goalBytes` of a file, and its end. Resolves when they are here or it was given up; it goes on when
+   * Fetches the first `goalBytes` of a file, and its end. Resolves when they have arrived or it was given up; it goes on when
    * the caller leaves. `start` begins a session with the signal of the work.
    */
   async preload(

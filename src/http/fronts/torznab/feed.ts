@@ -65,7 +65,7 @@ export function feedStart(base: string, offset: number, total: number): string {
 /** What stands after them. */
 export const FEED_END = "</channel>\n</rss>\n";
 
-/** A torrent; `metainfo` is its description if it is here. Empty for what turned out to be a broadcast. */
+/** A torrent; `metainfo` is its description if it is known. Empty for what turned out to be a broadcast. */
 export function torrentXml(torrent: LibraryTorrent, metainfo: AnyMetainfo | null): string {
   const { id, title, infohashHex, addedS, peers, categories } = torrent;
   if (metainfo !== null && !("files" in metainfo)) return "";

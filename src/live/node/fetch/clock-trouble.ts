@@ -1,7 +1,7 @@
 /** Decides which wall clock is wrong when capture times and ours differ too much to be the age of the stream. */
 import { POLICY } from "../policy.ts";
 
-/** Neighbours whose clocks are needed to tell ours from the broadcaster's: fewer may all be liars. */
+/** Neighbours whose clocks are needed to find out whether ours or the broadcaster's is wrong: fewer may all be liars. */
 const LEAST_NEIGHBOURS = 3;
 
 /**

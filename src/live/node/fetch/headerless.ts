@@ -69,7 +69,7 @@ export class Headerless {
 
   /**
    * Block `block` of piece `seq` came from `peer` before its header. Returns whether the block is kept; if so,
-   * `release` is called once the header is here. Only parents may send such blocks.
+   * `release` is called once the header has arrived. Only parents may send such blocks.
    */
   hold(peer: LivePeer, seq: number, block: number, release: () => void): boolean {
     const nowMs = this.#view.now();

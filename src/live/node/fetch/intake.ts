@@ -88,7 +88,7 @@ export class Intake {
   }
 
   /**
-   * `peer` sent the beginning of a block that is here. A peer that proves itself after the proof is no longer wanted is
+   * `peer` sent the beginning of a block that has arrived. A peer that proves itself after the proof is no longer wanted is
    * slow, not hostile.
    */
   #beginning(peer: LivePeer, key: number, data: Uint8Array, stored: Uint8Array): void {

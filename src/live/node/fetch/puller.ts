@@ -21,7 +21,7 @@ function isLate(entry: PieceEntry, nowMs: number): boolean {
   return nowMs - entry.seenMs >= 2 * POLICY.pullAfterMs;
 }
 
-/** How long the line of `peer` takes for a block, as far as it says, up to `POLICY.moveRequestMs`, ms. */
+/** How long the line of `peer` takes for a block by its own report, up to `POLICY.moveRequestMs`, ms. */
 function serviceMs({ upBytesPerS }: LivePeer): number {
   return upBytesPerS === null ? 0 : Math.min(POLICY.moveRequestMs, BLOCK_BYTES / Math.max(1, upBytesPerS) * 1000);
 }
@@ -75,7 +75,7 @@ export class Puller {
     }
   }
 
-  /** Asks `peer` for the beginning of a block that is here, unless another request to it is open. */
+  /** Asks `peer` for the beginning of a block that has arrived, unless another request to it is open. */
   probe(peer: LivePeer, seq: number, block: number, nowMs: number): void {
     const entry = this.#window.get(seq);
     const notes = this.#notes.of(peer);

@@ -8,7 +8,7 @@ import type { LineMeter } from "./line-meter.ts";
 import { newNonce } from "../neighbour/link-flight.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 
-/** Neighbours that get a part of a burst: PONGs come late where the neighbour's own line is busy, and the quickest tells. */
+/** Neighbours that get a part of a burst: PONGs are late where the neighbour's own uplink is busy; the fastest one counts. */
 const MAX_LINKS = 4;
 /** A burst waits this long for more neighbours than one, ms. */
 const GATHER_MS = 80;
@@ -25,7 +25,7 @@ const LINK_BYTES = 12 * 1024;
 const LEAST_MS = 10;
 /**
  * The other parts have the time again that the first one took, and this, ms: if the line is what they wait for they are
- * there by then, or as many of them as tell the same rate.
+ * there by then, or as many of them as show the same rate.
  */
 const LATE_MS = 20;
 /** A burst is over after this, whatever has come back, ms. */

@@ -1,5 +1,5 @@
 /**
- * Tells from late arrivals that packets are lost. A lost packet holds back one connection now and then, and in time that happens
+ * Detects lost packets by late arrivals. A lost packet holds back one connection now and then, and in time that happens
  * to most of them. Neighbours that vanish, are busy themselves or just came make few connections late, however late those are.
  */
 
@@ -29,7 +29,7 @@ export class LossSign {
   readonly #links = new Map<object, Seen>();
   #isLossy = false;
 
-  /** True while packets are lost, as far as arrivals show. */
+  /** True while arrivals show that packets are lost. */
   get isLossy(): boolean {
     return this.#isLossy;
   }

@@ -30,14 +30,14 @@ export interface UnansweredPing {
 /** A PING of ours that came back. */
 export interface Echo {
   readonly sentMs: number;
-  /** When it arrived, by the other's clock, modulo 2^32; null when that is not told. */
+  /** When it arrived, by the other's clock, modulo 2^32; null when that is not reported. */
   readonly atMs: number | null;
   /**
-   * How long it waited for our own line, as far as other connections show, ms; null when nothing was under way. A connection
+   * How long it waited for our own line, by what other connections show, ms; null when nothing was under way. A connection
    * that begins while the line is busy would take our queue for a part of the way.
    */
   readonly queuedMs: number | null;
-  /** How long our line needs for the payload between it and the PING before it, as far as we know, ms. */
+  /** How long our line needs for the payload between it and the PING before it, by our estimate, ms. */
   readonly ownMs: number;
 }
 

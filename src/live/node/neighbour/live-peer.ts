@@ -139,7 +139,7 @@ export class LivePeer {
   }
 
   /**
-   * Notes that it has the header of `seq`. Returns whether that is new, as far as the last few hundred headers show.
+   * Notes that it has the header of `seq`. Returns whether that is new among the last few hundred headers.
    */
   knowsHeader(seq: number): boolean {
     return this.#headers.add(seq);

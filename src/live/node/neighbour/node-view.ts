@@ -1,5 +1,5 @@
 /**
- * What the parts of one member share: the stream, its pieces that are here, the neighbours, the clock. It is built
+ * What the parts of one member share: the stream, its pieces that are downloaded, the neighbours, the clock. It is built
  * first and handed to all parts.
  */
 import type { MillraceError } from "../../../errors.ts";
@@ -26,7 +26,7 @@ export class NodeView {
   /** Uniform in [0, 1). */
   readonly random: () => number;
   readonly verifier: LiveVerifier;
-  /** The pieces that are here or wanted. */
+  /** The pieces that are downloaded or wanted. */
   readonly window: PieceWindow;
   /** The rate of the stream. */
   readonly rate: StreamRate;

@@ -22,7 +22,7 @@ export interface PieceHolder {
 }
 
 /**
- * One reader's place in the stream. It begins when three quarters of a second of contiguous media are here from a random
+ * One reader's place in the stream. It begins when three quarters of a second of contiguous media have arrived from a random
  * access point on. From then on a clock runs at the speed of capture.
  * When a piece is missing at its due time, the player has run dry and the clock stands still until the piece comes. Once it
  * has stood still for as long as skipping to the next complete random access point would lose, or waiting would leave the

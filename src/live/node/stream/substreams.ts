@@ -1,4 +1,4 @@
-/** Numbers of blocks and substreams; which blocks of each substream are here, and which should be. */
+/** Numbers of blocks and substreams; which blocks of each substream have arrived, and which should be. */
 import type { PieceWindow } from "./piece-window.ts";
 import { POLICY } from "../policy.ts";
 import type { StreamRate } from "./stream-rate.ts";

@@ -17,12 +17,12 @@ import {
 import { POLICY } from "../policy.ts";
 import type { Uploader } from "../line/uploader.ts";
 
-/** What a neighbour was told, and when. Times are monotonic ms. */
+/** What was last announced to a neighbour, and when. Times are monotonic ms. */
 interface Told {
   /** Last PLACE; null before the first. */
   place: Place | null;
   placeMs: number;
-  /** When it was told of a change that is not small (`isSmallChange`). */
+  /** When a change that is not small (`isSmallChange`) was last announced to it. */
   movedMs: number;
   /** Version of the window in its last WINDOW; -1 before the first. */
   windowVersion: number;
@@ -124,7 +124,7 @@ export class Announcer {
     return this.#view.window.encodedMessage();
   }
 
-  /** WINDOW and PLACE for `peer`, as far as it is time for them when they need no packet of their own. */
+  /** WINDOW and PLACE for `peer`, whichever is due when it needs no packet of its own. */
   #reports(peer: LivePeer, place: Place, nowMs: number, withWindow = false): Uint8Array[] {
     const reports: Uint8Array[] = [];
     const told = this.#told.of(peer);
@@ -209,7 +209,7 @@ export class Announcer {
   }
 
   /**
-   * True when `place` differs from what `peer` was told, and it is time to say so. `rides`: something else goes to it anyway.
+   * True when `place` differs from what was announced to `peer`, and an update is due. `rides`: something else goes to it anyway.
    * WINDOWs do every `POLICY.sparseWindowMs`, so that small changes seldom need a packet of their own.
    */
   #isPlaceDue(peer: LivePeer, place: Place, nowMs: number, rides: boolean): boolean {

@@ -131,7 +131,7 @@ export class Branch {
     this.release(nowMs);
   }
 
-  /** Tells the former parent that it need not push any more. */
+  /** Has the former parent stop pushing. */
   leaveFormer(): void {
     const { former } = this;
     if (former === null) return;

@@ -25,7 +25,7 @@ export function depthAt(peer: LivePeer, substream: number): number {
   return peer.place?.depths[substream] ?? (peer.isSource ? 1 : UNTOLD_DEPTH);
 }
 
-/** True when `peer` receives `substream` through the member with our mark, as far as its path shows. */
+/** True when `peer` receives `substream` through the member with our mark, by its path. */
 export function isBelow({ place }: LivePeer, substream: number, mark: Mark): boolean {
   return place !== null && isOnPath(place.paths, substream, mark);
 }

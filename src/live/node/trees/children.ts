@@ -197,7 +197,7 @@ export class Children {
     return false;
   }
 
-  /** Uplink of `peer` as far as it is believed: nobody is worth more than `POLICY.believedUp` streams. */
+  /** Believed uplink of `peer`: nobody is worth more than `POLICY.believedUp` streams. */
   #upOf(peer: LivePeer): number {
     const bytesPerS = this.#view.rate.bytesPerS;
     return Math.min(peer.upBytesPerS ?? bytesPerS / 2, POLICY.believedUp * bytesPerS);
@@ -325,7 +325,7 @@ export class Children {
     return this.#slotsOf(uplink * (this.#isScarce ? POLICY.scarceLoadLimit : limit));
   }
 
-  /** True when the neighbours and we have hardly more uplink than they need, as far as they report theirs. */
+  /** True when the neighbours and we have hardly more uplink than they need, by what they report. */
   get #isScarce(): boolean {
     const view = this.#view;
     const uploader = this.#uploader;

@@ -18,7 +18,7 @@ export interface SourcePlacesOptions {
   readonly random: () => number;
   readonly peers: () => Iterable<LivePeer>;
   readonly conduct: Conduct;
-  /** Uplink as far as it is believed, bytes/s. */
+  /** Believed uplink, bytes/s. */
   readonly upOf: (peer: LivePeer) => number;
   /** How long a block that is pushed now waits for the uplink, ms. */
   readonly pushDelayMs: () => number;

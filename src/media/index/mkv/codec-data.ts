@@ -78,7 +78,7 @@ export function configOf(codec: NalCodec, sets: readonly Uint8Array[][], lengthB
   return concatBytes([head, ...arrays]);
 }
 
-/** `track` as its first picture shows it; null when that does not tell. */
+/** `track` as its first picture shows it; null when that does not show it. */
 export function withConfigFrom(track: MatroskaTrack, picture: Uint8Array): MatroskaTrack | null {
   const { unsure } = track;
   if (unsure === undefined) return null;
@@ -97,7 +97,7 @@ export function withConfigFrom(track: MatroskaTrack, picture: Uint8Array): Matro
 }
 
 /**
- * The tracks of `head`. Those without codec data get it from their first pictures, if these tell. Rejects as the source
+ * The tracks of `head`. Those without codec data get it from their first pictures, if these have it. Rejects as the source
  * does.
  */
 export async function withCodecData(

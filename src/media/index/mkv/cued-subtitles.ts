@@ -1,4 +1,4 @@
-/** How many blocks of subtitles each run has, as far as the Cues name them: mkvmerge and ffmpeg name them all. */
+/** How many of the subtitle blocks that the Cues name each run has: mkvmerge and ffmpeg name them all. */
 import type { MatroskaCue } from "./head.ts";
 import { isPictureSubtitle, unknownSubtitles } from "./limits.ts";
 import type { PlannedRun } from "./plan-cues.ts";

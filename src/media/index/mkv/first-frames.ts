@@ -21,7 +21,7 @@ const CONFIGS: Readonly<Partial<Record<Codec, (frame: Uint8Array, track: Track) 
 };
 
 /**
- * `tracks` of `head`, those of the codecs `wanted` (VP9, AC-3, E-AC-3) with their codec data, if their first frame tells; what
+ * `tracks` of `head`, those of the codecs `wanted` (VP9, AC-3, E-AC-3) with their codec data, if their first frame has it; what
  * Matroska keeps there has another form. Rejects as the source does.
  */
 export async function withFirstFrames(

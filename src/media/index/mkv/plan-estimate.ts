@@ -75,7 +75,7 @@ export async function planByEstimate(
   const { spacingNs, firstNs } = await probeHead(source, head, main, signal);
   const zeroNs = zeroOf(firstNs);
   const mediaBytes = source.sizeBytes - head.firstClusterAt;
-  // The Duration of a late file may count from 0 or from its first picture: its end tells.
+  // The Duration of a late file may count from 0 or from its first picture: its end shows which.
   const toldNs = zeroNs === 0 ? head.durationNs : null;
   const endNs = toldNs ?? await probeTail(source, head, signal);
   const durationNs = endNs === null || endNs <= zeroNs ? mediaBytes / UNKNOWN_RATE * 1e9 : endNs - zeroNs;

@@ -37,7 +37,7 @@ function readRotation(projection: Uint8Array, budget: ElementBudget): number {
   return 0;
 }
 
-/** Code points of the colours; null where the transfer is not told. */
+/** Code points of the colours; null where the transfer is not stated. */
 function readColours(colour: Uint8Array, budget: ElementBudget): Colours | null {
   const told = new Map([...children(colour, budget)].map(({ id, data }) => [id, data.length > 2 ? 2 : uint(data)]));
   const of = (id: number) => told.get(id) ?? UNKNOWN_COLOUR;

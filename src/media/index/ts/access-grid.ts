@@ -23,7 +23,7 @@ const MAX_EARLY = 1 / 4;
 /** A segment must be this many times as long as the distance: then no prediction reaches into the segment before. */
 const MIN_GROUPS = 2;
 
-/** The random access points of one stream, as far as they are evenly spread. */
+/** The evenly spread random access points at the beginning of one stream. */
 export class AccessGrid {
   readonly #plan: CutPlan;
   readonly #packetCount: number;

@@ -35,7 +35,7 @@ import { TimeScanner } from "./time-scan.ts";
 const CUTTER_VERSION = 3;
 /** How long before the first picture sound may begin, 90 kHz (10 s). */
 const ORIGIN_SLACK_90K = 900_000;
-/** A segment that lasts this much longer or shorter than the playlist says is told, 90 kHz (10 s): all are estimates. */
+/** A segment that lasts this much longer or shorter than the playlist says is reported, 90 kHz (10 s): all are estimates. */
 const MISPLACED_90K = 900_000;
 /**
  * Packets whose times give a first guess of the bit rate (the 64 KiB already read to recognise packets), and the least

@@ -4,7 +4,7 @@
 export interface StreamedSlotOptions {
   /** Decoding time of its first random access point, or an estimate of it. */
   readonly startDts90k: number;
-  /** How long it lasts, as far as known. */
+  /** How long it lasts, where that is known. */
   readonly duration90k: number;
   /** No access unit of the main stream in the next slot is decoded earlier; null when that is not known. */
   readonly endDts90k: number | null;
