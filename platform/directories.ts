@@ -5,6 +5,7 @@ import path from "node:path";
 import process from "node:process";
 import { MillraceError } from "../src/errors.ts";
 import type { FilePort, Ports } from "../src/ports.ts";
+import { STATE_LAYOUT } from "./state-layout.ts";
 
 /** Absolute directories with `/` between their parts. */
 export interface Directories {
@@ -53,18 +54,14 @@ const OTHERS = 0o077;
 const STICKY = 0o1000;
 
 /** Files and directories that the engine makes in its state directory and that outlast a run. */
-const OWN_NAMES: ReadonlySet<string> = new Set([
-  ...["access-token", "secret-key", "sign-in-key.json", "sessions.json", "dht.json", "millrace.db", "lock"],
-  ...["transport", "wrappers", "broadcasts", "relay", "node", "state", "broadcast.torrent", "viewers", "lib"],
-  "live-window",
-]);
+const OWN_NAMES: ReadonlySet<string> = new Set(STATE_LAYOUT.map(({ name }) => name.replace(/\/$/, "")));
 
 /** What the engine keeps in its cache directory: torrents by infohash. Their names and times show what was watched. */
 const CACHED = /^[0-9a-f]{40}(?:\.resume)?$/;
 
 /** Files that hold secrets. The engine makes them with mode 600; one copied from elsewhere may have another mode. */
-const SECRETS = ["access-token", "secret-key", "sign-in-key.json", "sessions.json", "state"]
-  .concat(["", "-wal", "-shm"].map((end) => `millrace.db${end}`));
+const SECRETS = STATE_LAYOUT.filter(({ isSecret }) => isSecret).map(({ name }) => name)
+  .concat(["-wal", "-shm"].map((end) => `millrace.db${end}`));
 
 /**
  * As `requireWritable`, for a directory that holds secrets or torrents: only its owner may read it (mode 700) and those.

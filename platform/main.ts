@@ -5,6 +5,7 @@ import { type Config, configPath, helpText, misspeltVariables, parseConfig } fro
 import { MillraceError } from "../src/errors.ts";
 import type { Logger } from "../src/ports.ts";
 import { VERSION } from "../src/version.ts";
+import { runBackup, runRestore } from "./backup.ts";
 import { runBroadcast } from "./broadcast.ts";
 import { runDemo } from "./demo/demo.ts";
 import { runDoctor } from "./doctor/doctor.ts";
@@ -52,6 +53,8 @@ async function run(runtime: Runtime, args: readonly string[]): Promise<number> {
   for (const line of misspeltVariables(process.env)) ports.log.log("warn", line);
   if (config.command === "token") return await runToken(config, ports);
   if (config.command === "user") return await runUser(config, ports);
+  if (config.command === "backup") return await runBackup(config, ports);
+  if (config.command === "restore") return await runRestore(config, ports);
   if (config.command === "doctor") return await runDoctor(config, ports);
   const stopped = stopSignal();
   switch (config.command) {

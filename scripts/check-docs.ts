@@ -5,6 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import process from "node:process";
+import { stateTable } from "../platform/state-layout.ts";
 import { optionsTable } from "../src/config.ts";
 import { methodMarkdown } from "../src/http/api/method-table.ts";
 import { METHODS } from "../src/http/api/registry.ts";
@@ -30,6 +31,7 @@ const faults = [
 /** Tables generated from code, by the page that shows them. */
 const TABLES = [
   ["platform/README.md", "options", optionsTable()],
+  ["platform/README.md", "state", stateTable()],
   ["src/http/README.md", "methods", methodMarkdown(METHODS)],
   ["src/http/README.md", "playback-parameters", playbackMarkdown()],
 ] as const;

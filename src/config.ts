@@ -2,7 +2,7 @@
  * The command line's options: one table that defines flags, variables, keys of the configuration file, `--help` and
  * the README. Adding an option means adding one line to `OPTIONS`; its field appears in `Config` automatically.
  */
-import { type Command, COMMANDS } from "./config/commands.ts";
+import { type Command, COMMANDS, USAGE } from "./config/commands.ts";
 import { type OptionFacts, optionFacts, optionLines, optionMarkdown } from "./config/help.ts";
 import {
   type Option,
@@ -374,18 +374,7 @@ function finish(
 export function helpText(): string {
   return `millrace ${VERSION}: plays torrents and broadcasts as MPEG TS and HLS
 
-Usage: millrace [serve] [options]   serve HTTP clients until stopped
-       millrace broadcast --source SOURCE --name NAME [options]
-                                    send a stream live to any number of viewers
-       millrace relay --url STREAM [options]
-                                    pass a broadcast on without watching it
-       millrace user COMMAND        manage who can sign in: add EMAIL, passwd EMAIL, remove EMAIL, list
-       millrace token [COMMAND]     the API's access token: show, or rotate to replace it
-       millrace import LIST         import an M3U list, a file or an address, into the engine running here
-       millrace check [TITLE]       find out which items of its playlist somebody shares now
-       millrace doctor [options]    check ports, disk, database, ffmpeg, DHT and trackers, and say what to do
-       millrace verify FILE...      read films whole, files or addresses, and say what does not come out
-       millrace demo [options]      play a small clip from a second process
+${USAGE}
 
 Options, most also a variable (--http-port is MILLRACE_HTTP_PORT) and a key of the --config file (http-port):
 ${optionLines(OPTIONS)}

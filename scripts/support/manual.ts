@@ -3,7 +3,20 @@ import { helpText, shownOptions } from "../../src/config.ts";
 import { VERSION } from "../../src/version.ts";
 
 /** Commands with what they complete to; their descriptions stand in `--help`. */
-const COMMANDS = ["serve", "broadcast", "relay", "user", "token", "import", "check", "doctor", "verify", "demo"];
+const COMMANDS = [
+  "serve",
+  "broadcast",
+  "relay",
+  "user",
+  "token",
+  "import",
+  "check",
+  "backup",
+  "restore",
+  "doctor",
+  "verify",
+  "demo",
+];
 
 /** Values that are names of files or folders. */
 const PATHS: ReadonlySet<string> = new Set(["FILE", "DIR", "SOURCE", "PROGRAM"]);

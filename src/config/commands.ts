@@ -9,6 +9,8 @@ export type Command =
   | "token"
   | "import"
   | "check"
+  | "backup"
+  | "restore"
   | "doctor"
   | "verify"
   | "demo"
@@ -25,8 +27,26 @@ export const COMMANDS: Readonly<Partial<Record<string, number>>> = {
   token: 1,
   import: 1,
   check: 1,
+  backup: 1,
+  restore: 1,
   doctor: 0,
   verify: 1000,
   demo: 0,
   seed: 0,
 };
+
+/** The commands as `--help` shows them. */
+export const USAGE = `Usage: millrace [serve] [options]   serve HTTP clients until stopped
+       millrace broadcast --source SOURCE --name NAME [options]
+                                    send a stream live to any number of viewers
+       millrace relay --url STREAM [options]
+                                    pass a broadcast on without watching it
+       millrace user COMMAND        manage who can sign in: add EMAIL, passwd EMAIL, remove EMAIL, list
+       millrace token [COMMAND]     the API's access token: show, or rotate to replace it
+       millrace import LIST         import an M3U list, a file or an address, into the engine running here
+       millrace check [TITLE]       find out which items of its playlist somebody shares now
+       millrace backup FILE         copy library, settings, accounts and keys into a file, also while an engine runs
+       millrace restore FILE        put them back into an empty state directory
+       millrace doctor [options]    check ports, disk, database, ffmpeg, DHT and trackers, and say what to do
+       millrace verify FILE...      read films whole, files or addresses, and say what does not come out
+       millrace demo [options]      play a small clip from a second process`;

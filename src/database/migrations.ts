@@ -312,6 +312,10 @@ export function requireUsable(version: number): void {
     throw new MillraceError("config", "the database belongs to another program; it is left unchanged");
   }
   if (version > MIGRATIONS.length) {
-    throw new MillraceError("conflict", "the database was made by a newer release; it is left unchanged");
+    throw new MillraceError(
+      "conflict",
+      `the database was made by a newer release (its version is ${version}, this release knows ${MIGRATIONS.length}); it is ` +
+        "left unchanged: use that release, or restore a backup that this one made",
+    );
   }
 }

@@ -197,8 +197,8 @@ async function salvageInto(ports: StorePorts, path: string, made: string): Promi
   }
 }
 
-/** One connection to the database, without replacing a damaged one. */
-async function connection(
+/** One connection to the database as it is: it is neither checked nor upgraded, and a damaged one is not replaced. */
+export async function connection(
   ports: StorePorts,
   location: StoreLocation,
   pragmas?: readonly string[],

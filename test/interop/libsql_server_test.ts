@@ -6,6 +6,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import { startListServer } from "../playlist/external-support.ts";
 import { type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
+import { run } from "../platform/support.ts";
 import { start } from "../support/process.ts";
 import { freePort } from "../support/tracker.ts";
 import { until } from "../support/until.ts";
@@ -15,7 +16,7 @@ type Any = any;
 
 const TOKEN = "0123456789abcdef".repeat(4);
 let directory: { path: string; remove(): Promise<void> };
-let server: ReturnType<typeof start>;
+let server: Awaited<ReturnType<typeof startServer>>;
 let databaseUrl: string;
 let databaseToken: string;
 
@@ -34,23 +35,29 @@ async function credentials(): Promise<{ key: string; token: string }> {
   };
 }
 
-before(async () => {
-  directory = await temporaryDirectory();
-  const { key, token } = await credentials();
-  databaseToken = token;
-  await writeFile(join(directory.path, "key"), key);
+async function startServer(data: string): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const address = `127.0.0.1:${await freePort()}`;
-  databaseUrl = `http://${address}`;
-  server = start("sqld", [
-    ...["-d", join(directory.path, "data"), "--http-listen-addr", address, "--no-welcome"],
+  const url = `http://${address}`;
+  const server = start("sqld", [
+    ...["-d", data, "--http-listen-addr", address, "--no-welcome"],
     ...["--auth-jwt-key-file", join(directory.path, "key")],
   ], { cwd: directory.path });
   let ended = false;
   void server.exited.then(() => ended = true);
   await until("sqld answers", async () => {
     if (ended) throw new Error(`sqld ended or is not installed: ${server.output().slice(-500)}`);
-    return await fetch(`${databaseUrl}/health`).then(async (response) => (await response.text(), true), () => false);
+    return await fetch(`${url}/health`).then(async (response) => (await response.text(), true), () => false);
   });
+  return { url, stop: async () => void await server.stop() };
+}
+
+before(async () => {
+  directory = await temporaryDirectory();
+  const { key, token } = await credentials();
+  databaseToken = token;
+  await writeFile(join(directory.path, "key"), key);
+  server = await startServer(join(directory.path, "data"));
+  databaseUrl = server.url;
 });
 after(async () => {
   await server?.stop();
@@ -142,6 +149,48 @@ test("engines on one libSQL server wait for each other's writes and lose none", 
   await withEngines(1, async ([engine]) => {
     assertEquals((await call(engine!, "playlist_get")).total_items, 60, "kept on the server");
   });
+});
+
+test("millrace backup and restore carry the data of a libSQL server into a file and back", async () => {
+  const kept = join(directory.path, "kept");
+  const flags = (
+    state: string,
+  ) => ["--state-dir", state, "--database-url", databaseUrl, "--database-token", databaseToken];
+  const file = join(directory.path, "server.backup");
+  let items: Any;
+  await withEngines(1, async ([engine]) => {
+    const list = Array.from({ length: 450 }, (_, i) => `#EXTINF:-1 group-title="a;b",C ${i}\nhttp://h/b/${i}\n`).join(
+      "",
+    );
+    const { task_id } = await call(engine!, "playlist_import", {}, list);
+    await until(
+      "the import",
+      async () => (await call(engine!, "get_task", { task_id: `${task_id}` })).state === "done",
+    );
+    items = await call(engine!, "playlist_get");
+    assertEquals((await run(["backup", file, ...flags(kept)])).stderr, "");
+    const refused = await run(["restore", file, ...flags(join(directory.path, "other"))]);
+    assert(/the database holds data already/.test(refused.stderr), refused.stderr);
+  });
+  // Into a file, and from there into a second, empty server.
+  const inFile = await run(["restore", file, "--state-dir", join(directory.path, "from-server")]);
+  assertEquals(inFile.stderr, "");
+  const second = await startServer(join(directory.path, "second"));
+  try {
+    const again = join(directory.path, "file.backup");
+    assertEquals((await run(["backup", again, "--state-dir", join(directory.path, "from-server")])).stderr, "");
+    const target = ["--state-dir", join(directory.path, "to-server"), "--database-url", second.url];
+    assertEquals((await run(["restore", again, ...target, "--database-token", databaseToken])).stderr, "");
+    const engine = await serveEngine({ accessToken: TOKEN, databaseUrl: second.url, databaseToken });
+    try {
+      assertEquals(await call(engine, "playlist_get"), items);
+      assertEquals((await call(engine, "search", { query: "c 449" })).results[0].name, "C 449");
+    } finally {
+      await engine.close();
+    }
+  } finally {
+    await second.stop();
+  }
 });
 
 test("the start fails when a libSQL server refuses the token, and the server's own text is not repeated", async () => {
