@@ -70,7 +70,7 @@ export interface WanNode {
   readonly isClosed: boolean;
 }
 
-/** Who is where: the source is node 0, viewers are nodes 1 to `viewers`, the tracker is the last one. */
+/** The places of the network: the source is node 0, viewers are nodes 1 to `viewers`, the tracker is the last one. */
 export interface WanPlan {
   readonly nodes: readonly WanNode[];
   /** Viewers that will vanish. */

@@ -66,7 +66,7 @@ export function outputOf(cwd: string, command: string, ...args: readonly string[
 
 /** How `runAsync` runs a command. */
 export interface RunOptions {
-  /** It gets a quarter of the processor time that others want, and all that they leave (not on Windows). */
+  /** The command gets a quarter of the processor time that others want, and all that they leave (not on Windows). */
   readonly isNice?: boolean;
   /** Its output is printed when it has ended, so that it does not mix with that of others. */
   readonly isHeld?: boolean;

@@ -111,7 +111,7 @@ export class Players {
         return `${device.facts.name} did not begin to play in time${why === null ? "" : `: ${why}`}`;
       });
     } catch (error) {
-      // Stop the previous stream, unless it is the same one.
+      // The player did not take the new stream: stop that, unless it is the one that played before.
       if (before?.id !== stream.id) stream.stop();
       throw error;
     }

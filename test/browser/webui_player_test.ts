@@ -95,7 +95,7 @@ const video = (page: Page) =>
   });
 const status = async (page: Page) => await page.locator(".status").textContent() ?? "";
 
-test("the player shows which pieces are here and on their way, who sends them, and what the system may control", async () => {
+test("the player shows which pieces are downloaded and on their way, who sends them, and what the system may control", async () => {
   await withPage({}, async (page, { url }) => {
     await play(page, url);
     await page.waitForSelector(".filling");

@@ -19,7 +19,7 @@ const TWO = bytes(
     "4te1ewABQCjUUkrlH7bzfQEAAAAABFla/Td6WFoAAAFpIt42AgAhARYAAAB0L+Wj4AAtACtdADCbrMpuVAw9Fg0AqCX2UnNi" +
     "gjTW6h1gponEjGe1SgEx9RC5a8Iw9GBffgkAABoObPQAAUMuIqQEJ5BCmQ0BAAAAAAFZWgAAAAA=",
 );
-/** It asks for a dictionary of 128 MiB. */
+/** A head that asks for a dictionary of 128 MiB. */
 const DICTIONARY = bytes(
   "/Td6WFoAAATm1rRGAgAhAR4AAACbB1Fm4ABVAEpdAB4dCsPg9/m4Aa1dKgUdy5ajn4Ot2n+cswYGromNgjlP84Ytc+2GBkNZ" +
     "UnF3Wjs+sO3W2Ezv8Is6oe1Zzk2I2TEGPW8e90aA/YbHAAAAaK3f/Bxz/gMAAWZWy40pkR+2830BAAAAAARZWg==",

@@ -85,7 +85,7 @@ export class Recorder implements TcpHandlers {
     this.closed.resolve(error);
   }
 
-  /** Resolves when at least `count` bytes are here. */
+  /** Resolves when at least `count` bytes have arrived. */
   async has(count: number): Promise<void> {
     const enough = deferred(`${count} bytes`);
     this.onData = () => {

@@ -25,7 +25,7 @@ const OUTPUTS = ["getstream?", "manifest.m3u8?", "manifest.m3u8?playlist_output_
 const address = (path: string, pid: string) =>
   `${air.viewer.url}/engine/${path}${new URLSearchParams({ magnet: air.magnet, pid })}`;
 
-/** It reads the init segment again with every playlist, and notes that it has it. */
+/** ffmpeg reads the init segment again with every playlist, and notes that it has it. */
 const READ_AGAIN = /Found duplicated MOOV Atom|Last message repeated/;
 const complaintsIn = (stderr: string) => stderr.split("\n").filter((line) => line !== "" && !READ_AGAIN.test(line));
 

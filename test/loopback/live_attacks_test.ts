@@ -51,7 +51,7 @@ async function withLiar(
   });
 }
 
-/** It has everything there will be for a while. */
+/** A WINDOW that claims everything there will be for a while. */
 function claimsAll(source: LiveSwarm): LiveMessage {
   const { epoch, base, newest } = source.node.window;
   return { type: "window", epoch, base, solid: newest!.seq + 40, bitmap: new Uint8Array() };

@@ -161,7 +161,7 @@ export class Screen {
   readonly #room = new Set<() => void>();
   #isPlaying = false;
 
-  /** It fetches `aheadS` of a film of `filmS`. */
+  /** A swarm that fetches `aheadS` of a film of `filmS`. */
   constructor(filmS: number, aheadS: number) {
     this.#filmS = filmS;
     this.#aheadS = aheadS;

@@ -91,6 +91,22 @@ test("wordingFaults() reports words used in another sense than English has, and 
   ]);
 });
 
+test("wordingFaults() reports comments without a subject, and words that stand for several things", () => {
+  const text = [
+    "/** It has everything. */",
+    "// Waits. Who comes late, waits longer.",
+    "/** Tells the peer which pieces are here, as far as there is room. */",
+    "/** Whether it has everything; who knows; the peer is here. */",
+  ].join("\n");
+  assertEquals(wordingFaults([{ path: "a.ts", text }]), [
+    'a.ts:1: "/** It" names no subject: say what it is about',
+    'a.ts:2: ". Who" begins with a riddle: name the subject',
+    'a.ts:3: "/** Tells" write "Reports", "Notifies" or "Shows"',
+    'a.ts:3: "pieces are here" write "downloaded", "known" or "has arrived"',
+    'a.ts:3: "as far as there is room" write "of" or "while"',
+  ]);
+});
+
 test("wordingFaults() reports turns that read as if from another century, and the same words where they read right", () => {
   const text = [
     "/** Whoever sends nothing for so long is left; `stat` tells. */",

@@ -118,7 +118,7 @@ test("TorrentSwarm keeps what a peer allowed and suggested before the metadata",
   const torrent = await makeTorrent({ bytes: 300_000, pieceLength: 32_768 });
   await Lab.run(async (lab) => {
     const pieces = Array.from({ length: torrent.metainfo.pieceCount }, (_, piece) => piece);
-    // Numbers beyond the last piece cannot be told before the metadata is here.
+    // Numbers beyond the last piece cannot be recognised before the metadata is known.
     const allowed = [...pieces, 999].map((piece) => message(17, piece));
     const suggested = [7, 999].map((piece) => message(13, piece));
     const peer = await stubbornPeer(torrent, { hello: Buffer.concat([message(14), ...allowed, ...suggested]) });

@@ -99,7 +99,7 @@ test("TorrentSwarm that another one took over is closed, and says so", async () 
   });
 });
 
-test("MagnetFacts keeps few magnets whole, and none once the metadata is here", async () => {
+test("MagnetFacts keeps few magnets whole, and none once the metadata is known", async () => {
   const torrent = await hybrid();
   await Lab.run(async (lab) => {
     const leecher = await lab.node();

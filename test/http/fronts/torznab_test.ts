@@ -101,7 +101,7 @@ test("Radarr finds films by name and year, and reads magnet, infohash, date and 
     assertEquals(titles(await search(ask, "t=search&q=hero")), ["Hero - 07"]);
   }));
 
-test("Prowlarr reads the size of a torrent whose description is here, in every category that it may be of", () =>
+test("Prowlarr reads the size of a torrent whose description is known, in every category that it may be of", () =>
   withFront("torznab", async (ask, call) => {
     const file = new File([season().transportFile.slice()], "x.torrent");
     const form = new FormData();

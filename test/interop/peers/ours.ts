@@ -64,7 +64,7 @@ export async function allOf(jobs: readonly Promise<unknown>[]): Promise<void> {
   if (failed !== undefined) throw failed.reason;
 }
 
-/** Tells an engine about a peer, as if another peer had named it. */
+/** Gives an engine the address of a peer, as if another peer had named it. */
 export function learnPeer(engine: Engine, content: Content, peer: string): void {
   engine.swarms.acquire({ magnet: parseMagnet(content.magnet({ peers: [peer] })) });
 }

@@ -16,7 +16,7 @@ function run(...[command, ...args]: [string, ...string[]]): void {
   execFileSync(command, args, { stdio: "inherit" });
 }
 
-/** It fetches from us, of whom its tracker tells. TCP is open: it dials by uTP alone until something came by it. */
+/** Transmission fetches from us; its tracker names us. TCP is open: it dials by uTP alone until something came by it. */
 async function dials(): Promise<void> {
   await withContent({ filmMib: 2 }, async (content, cleanup) => {
     await withOurSeeder(content, { peerHost: HOST }, async (ours) => {

@@ -21,7 +21,7 @@ export class FakeHost {
   readonly interest = new Map<number, boolean>();
   readonly dropped: number[] = [];
   readonly forgotten: number[] = [];
-  /** Who sent the blocks of each piece that counted, one entry per block. */
+  /** Senders of the blocks of each piece that counted, one entry per block. */
   readonly senders = new Map<number, number[]>();
   readonly pieceBytes: number;
   readonly totalBytes: number;
