@@ -8,6 +8,7 @@ import { guardedFetch } from "../content/fetch-guard.ts";
 import { createStore, type Store, storeLocation } from "../database/store.ts";
 import { AccessPolicy } from "../http/address.ts";
 import type { Ground } from "./ground.ts";
+import { SettingsWatch } from "./settings-watch.ts";
 import { applySettings } from "./state.ts";
 
 /** Time limit for one document of the identity provider, ms. */
@@ -37,8 +38,13 @@ export async function openAccess({ ports, options, stateDir, closing }: Ground):
   const location = storeLocation({ databaseUrl: null, databaseToken: null, ...options, stateDir });
   const store = createStore(ports, location, { replacesDamaged: true });
   closing.push(() => store.close());
-  const settings = createSettings(store);
-  await applySettings(settings, policy, store, location);
+  const stored = createSettings(store);
+  await applySettings(stored, policy, store, location);
+  const watch = store.isRemote
+    ? new SettingsWatch({ settings: stored, policy, clock: ports.clock, log: ports.log })
+    : null;
+  closing.push(() => watch?.close());
+  const settings = watch?.settings ?? stored;
   const signIn = createSignIn({
     store,
     clock: ports.clock,

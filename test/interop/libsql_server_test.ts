@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import type { EngineOptions } from "../../src/engine.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { startListServer } from "../playlist/external-support.ts";
 import { type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
@@ -64,10 +65,14 @@ after(async () => {
   await directory?.remove();
 });
 
-async function withEngines(count: number, body: (engines: readonly ServedEngine[]) => Promise<void>): Promise<void> {
+async function withEngines(
+  count: number,
+  body: (engines: readonly ServedEngine[]) => Promise<void>,
+  options: EngineOptions = {},
+): Promise<void> {
   // At once: each finds an empty database and wants to make the tables.
   const engines = await Promise.all(
-    Array.from({ length: count }, () => serveEngine({ accessToken: TOKEN, databaseUrl, databaseToken })),
+    Array.from({ length: count }, () => serveEngine({ ...options, accessToken: TOKEN, databaseUrl, databaseToken })),
   );
   try {
     await body(engines);
@@ -90,7 +95,9 @@ async function call(
 }
 
 test("engines on one libSQL server see each other's items, searches, imports and settings", async () => {
-  await withEngines(2, async ([one, two]) => {
+  // The first test: the server is empty, and all three make the tables.
+  await withEngines(3, async ([one, two, three]) => {
+    await call(three!, "playlist_get");
     await call(one!, "playlist_add_item", { title: "Télé Une", video_url: "http://h/1" });
     assertEquals((await call(two!, "search", { query: "tele" })).results[0].name, "Télé Une");
     const list = Array.from({ length: 1500 }, (_, i) => `#EXTINF:-1,Channel ${i}\nhttp://h/c/${i}\n`).join("");
@@ -149,6 +156,23 @@ test("engines on one libSQL server wait for each other's writes and lose none", 
   await withEngines(1, async ([engine]) => {
     assertEquals((await call(engine!, "playlist_get")).total_items, 60, "kept on the server");
   });
+});
+
+test("an engine on a libSQL server lets in whom another engine of it allowed, and refuses them again", async () => {
+  await withEngines(2, async ([one, two]) => {
+    const fromAfar = async () => {
+      const response = await fetch(`${two!.url}/server/api?method=get_settings&token=${TOKEN}`, {
+        headers: { "x-forwarded-for": "203.0.113.9" },
+      });
+      await response.body?.cancel();
+      return response.status;
+    };
+    assertEquals(await fromAfar(), 403);
+    await call(one!, "set_allow_remote_access", { value: "1" });
+    await until("two lets them in", async () => await fromAfar() === 200);
+    await call(one!, "set_allow_remote_access", { value: "0" });
+    await until("two refuses them", async () => await fromAfar() === 403);
+  }, { trustProxy: ["127.0.0.1"] });
 });
 
 test("millrace backup and restore carry the data of a libSQL server into a file and back", async () => {
