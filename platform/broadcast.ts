@@ -7,7 +7,7 @@ import { hasCode, MillraceError } from "../src/errors.ts";
 import type { BroadcastStatus } from "../src/live/broadcast/broadcast-types.ts";
 import type { LiveInput } from "../src/live/broadcast/input.ts";
 import type { FilePort, Ports } from "../src/ports.ts";
-import { type OpenedSource, openSource } from "../src/inputs/open.ts";
+import { type OpenedSource, openSource } from "../src/inputs/open-source.ts";
 import { broadcastFileName } from "../src/inputs/broadcast-name.ts";
 import { contentId } from "../src/metainfo/content-id.ts";
 import { parseLiveTransportFile } from "../src/metainfo/live.ts";

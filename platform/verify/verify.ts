@@ -5,7 +5,7 @@ import { MillraceError } from "../../src/errors.ts";
 import { transcodingOf } from "../../src/http/playback-params.ts";
 import { FileSource } from "../../src/inputs/file.ts";
 import { ForeignPrograms } from "../../src/media/foreign/programs.ts";
-import { openMedia } from "../../src/media/open.ts";
+import { openMedia } from "../../src/media/open-media.ts";
 import { FfmpegEncoder } from "../../src/media/transcode/ffmpeg.ts";
 import { verifyMedia, type VerifyReport } from "../../src/media/verify/verify.ts";
 import type { Ports } from "../../src/ports.ts";

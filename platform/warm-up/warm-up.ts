@@ -6,7 +6,7 @@
  */
 import { ChunkBuffers } from "../../src/bytes/chunk-buffers.ts";
 import { type ByteSource, copyOf } from "../../src/bytes/source.ts";
-import { openMedia } from "../../src/media/open.ts";
+import { openMedia } from "../../src/media/open-media.ts";
 import type { Clock } from "../../src/ports.ts";
 import { loadMatroska, loadMp4 } from "./clips.ts";
 

@@ -12,7 +12,7 @@ import { runtimeName } from "../../platform/detect.ts";
 import { keepHeapSmall } from "../../platform/node/heap.ts";
 import { files } from "../../platform/shared/files.ts";
 import { ChunkBuffers } from "../../src/bytes/chunk-buffers.ts";
-import { openMedia } from "../../src/media/open.ts";
+import { openMedia } from "../../src/media/open-media.ts";
 import { commandOf } from "../support/runtimes.ts";
 import { median } from "./children.ts";
 import { bundle } from "./contenders.ts";

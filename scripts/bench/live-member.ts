@@ -14,7 +14,7 @@ import { readPcr, stepBetween } from "../../src/bytes/ts/stamps.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { createEngine, type EngineOptions } from "../../src/engine.ts";
 import type { LiveInputEvent } from "../../src/live/broadcast/input.ts";
-import { openSource } from "../../src/inputs/open.ts";
+import { openSource } from "../../src/inputs/open-source.ts";
 import { CpuMeter, everySecond, slowPorts } from "./slow-motion.ts";
 
 /** A longer step between two PCRs is a gap, ms. */

@@ -6,7 +6,7 @@
 import process from "node:process";
 import { loadPorts } from "../../platform/detect.ts";
 import { createDiskCache } from "../../src/storage/disk-cache.ts";
-import type { PieceStore, TorrentLayout } from "../../src/storage/types.ts";
+import type { PieceStore, TorrentLayout } from "../../src/storage/piece-store.ts";
 
 const GIB = 1024 ** 3;
 const TOTAL_BYTES = GIB;

@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { assertEquals } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
-import { openSource } from "../../src/inputs/open.ts";
+import { openSource } from "../../src/inputs/open-source.ts";
 import { joinAsPlayer, openPlayerPage } from "../../test/browser/support.ts";
 import { OPTIONS } from "../../test/inputs/support.ts";
 import { serveEngine, temporaryDirectory } from "../../test/support/engine.ts";

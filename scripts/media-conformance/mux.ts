@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { loadPorts } from "../../platform/detect.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import type { ByteSource, ReadOptions } from "../../src/bytes/source.ts";
-import { openMedia } from "../../src/media/open.ts";
+import { openMedia } from "../../src/media/open-media.ts";
 import { FfmpegEncoder } from "../../src/media/transcode/ffmpeg.ts";
 import type { Presentation } from "../../src/media/types.ts";
 import { verifyMedia, type VerifyReport } from "../../src/media/verify/verify.ts";

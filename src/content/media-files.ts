@@ -5,7 +5,7 @@ import { type AnyMetainfo, encodeAnyMetainfo, isLive } from "../metainfo/live.ts
 import { createWrapper, encodeWrapper, isWrapperFile, parseWrapper, type Wrapper } from "../metainfo/wrapper.ts";
 import type { WrapperCache } from "./wrapper-cache.ts";
 import type { Analyzer } from "./analysis/analyzer.ts";
-import type { Analysis, Inspection } from "./analysis/types.ts";
+import type { Analysis, Inspection } from "./analysis/analysis.ts";
 import { chooseFile, looksPlayable, mimeTypeOf } from "./file-choice.ts";
 import type { MetainfoFinder } from "./metainfo.ts";
 import type { ResolveContext } from "./resolve.ts";

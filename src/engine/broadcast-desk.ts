@@ -6,7 +6,7 @@ import type { Broadcast, BroadcastOptions } from "../live/broadcast/broadcast-ty
 import type { MemberFigures } from "../live/swarm/member-figures.ts";
 import type { FilePort } from "../ports.ts";
 import { broadcastFileName } from "../inputs/broadcast-name.ts";
-import { openSource } from "../inputs/open.ts";
+import { openSource } from "../inputs/open-source.ts";
 import type { SourcePorts } from "../inputs/ports.ts";
 
 /** Broadcasts at once, including those still starting: each takes a source, its upload and a window in memory. */

@@ -11,7 +11,7 @@ import { Channels } from "../playlist/channel.ts";
 import { ItemChecks } from "../playlist/checks.ts";
 import { Playlist } from "../playlist/items.ts";
 import { Guide } from "../playlist/guide/guide.ts";
-import type { OpenUrl } from "../playlist/external/types.ts";
+import type { OpenUrl } from "../playlist/external/external-playlist.ts";
 import { Lists } from "../playlist/lists.ts";
 import type { ContentParts } from "./content.ts";
 import type { Ground } from "./ground.ts";

@@ -2,7 +2,7 @@
 import { nearnessOf } from "../discovery/nearness.ts";
 import type { Discovery } from "../discovery/types.ts";
 import { PortMapper, type PortMapperPorts } from "../portmap/port-mapper.ts";
-import type { PortToMap } from "../portmap/types.ts";
+import type { PortToMap } from "../portmap/gateway.ts";
 import type { TorrentSwarmManager } from "../swarm/manager.ts";
 
 /** The parts concerned. */

@@ -6,7 +6,7 @@ import type { Ports } from "../ports.ts";
 import { createDiskCache } from "../storage/disk-cache.ts";
 import { createRamCache } from "../storage/ram-cache.ts";
 import { createSeedCache } from "../storage/seed-cache.ts";
-import type { PieceCache } from "../storage/types.ts";
+import type { PieceCache } from "../storage/piece-store.ts";
 import type { EngineOptions } from "./options.ts";
 
 const DEFAULT_CACHE_LIMIT_BYTES = 512 * 1024 * 1024;

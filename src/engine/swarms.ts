@@ -16,7 +16,7 @@ import { RecordRefresh } from "../live/broadcast/record-refresh.ts";
 import { LiveSwarmManager } from "../live/swarm/live-swarms.ts";
 import { TrafficTotals } from "../metrics/traffic-totals.ts";
 import type { NetworkPort } from "../ports.ts";
-import type { PieceCache } from "../storage/types.ts";
+import type { PieceCache } from "../storage/piece-store.ts";
 import { createSwarmManager, type TorrentSwarmManager } from "../swarm/manager.ts";
 import { VERSION } from "../version.ts";
 import { createPeerId } from "../wire/peer-id.ts";

@@ -6,7 +6,7 @@ import { MillraceError } from "../errors.ts";
 import { startOne } from "../playback/failover.ts";
 import { fileBody, manifestText, segmentBody } from "../playback/output.ts";
 import type { AnySession } from "../playback/sessions.ts";
-import type { PlayerStream, StreamNeeds } from "../players/types.ts";
+import type { PlayerStream, StreamNeeds } from "../players/player-device.ts";
 import type { ApiCall } from "./api/method.ts";
 import type { ChannelStart } from "./channel-starts.ts";
 import { playbackUrl } from "./playback-url.ts";

@@ -5,7 +5,7 @@ import { abortError, type ErrorCode, MillraceError } from "../errors.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
 import { TsResync } from "../bytes/ts/resync.ts";
 import { detectPackets, readPackets } from "../bytes/ts/packet-source.ts";
-import { openMedia } from "../media/open.ts";
+import { openMedia } from "../media/open-media.ts";
 import { SNIFF_BYTES, sniffContainer } from "../bytes/container.ts";
 import { FfmpegEncoder } from "../media/transcode/ffmpeg.ts";
 import type { Presentation } from "../media/types.ts";

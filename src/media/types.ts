@@ -6,8 +6,8 @@ import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import type { ByteSource } from "../bytes/source.ts";
 import type { Cue } from "./subtitles/cues.ts";
 import type { FaultLedger } from "./faults.ts";
-import type { ForeignReader } from "./foreign/types.ts";
-import type { AudioEncoder, AudioTarget, AudioTranscoding } from "./transcode/types.ts";
+import type { ForeignReader } from "./foreign/foreign-reader.ts";
+import type { AudioEncoder, AudioTarget, AudioTranscoding } from "./transcode/audio-target.ts";
 
 /** Codecs by their usual names; `other` carries the container's own id in `codecId`. */
 export type Codec =

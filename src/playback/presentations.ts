@@ -1,7 +1,7 @@
 /** Opened media, shared by every session on the same file: an index is read once. */
-import type { ForeignReader } from "../media/foreign/types.ts";
-import { openMedia } from "../media/open.ts";
-import type { AudioEncoder, AudioTarget, AudioTranscoding } from "../media/transcode/types.ts";
+import type { ForeignReader } from "../media/foreign/foreign-reader.ts";
+import { openMedia } from "../media/open-media.ts";
+import type { AudioEncoder, AudioTarget, AudioTranscoding } from "../media/transcode/audio-target.ts";
 import type { HlsFormat, HlsPlan, Presentation } from "../media/types.ts";
 import type { Swarm, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../metainfo/types.ts";

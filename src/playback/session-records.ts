@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import { hasCode } from "../errors.ts";
-import { type AudioTranscoding, sameTranscoding } from "../media/transcode/types.ts";
+import { type AudioTranscoding, sameTranscoding } from "../media/transcode/audio-target.ts";
 import type { HlsFormat } from "../media/types.ts";
 import type { Clock, FilePort, Logger, Timer } from "../ports.ts";
 import type { ChannelSelector } from "./channel/channel-selector.ts";

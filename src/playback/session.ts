@@ -6,7 +6,7 @@ import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import { lendChunks } from "../bytes/lent-chunks.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
-import { type AudioTranscoding, sameTranscoding } from "../media/transcode/types.ts";
+import { type AudioTranscoding, sameTranscoding } from "../media/transcode/audio-target.ts";
 import type { HlsPlan, HlsSegment, Presentation, Renditions, TsLayout } from "../media/types.ts";
 import type { Lease } from "../swarm/leases.ts";
 import type { StallReason, Swarm, SwarmReader } from "../swarm/types.ts";

@@ -12,7 +12,7 @@ import type {
   PlayerStatus,
   PlayerStream,
   StartStream,
-} from "./types.ts";
+} from "./player-device.ts";
 
 /** Deadline for a player to show a stream, ms: a program starts, opens a window and fills its buffers. */
 const PLAY_TIMEOUT_MS = 60_000;

@@ -4,7 +4,7 @@ import { mediaGroup, searchText } from "../database/names.ts";
 import { type GroupNames, groupsOf } from "./group-names.ts";
 import { contentHashes } from "./identity.ts";
 import { locateItem } from "./locate.ts";
-import type { M3uEntry } from "./m3u/types.ts";
+import type { M3uEntry } from "./m3u/m3u-entry.ts";
 
 /** The part of an entry that is kept besides the item's own columns, as JSON in the column `imported`. */
 export type ImportedEntry = Omit<M3uEntry, "url">;

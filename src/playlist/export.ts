@@ -9,7 +9,7 @@ import { GUIDE_ID, hasProgrammes } from "./guide/export.ts";
 import { groupsOf } from "./group-names.ts";
 import { locateItem } from "./locate.ts";
 import { selectionOf } from "./listing.ts";
-import type { M3uEntry, M3uHeader } from "./m3u/types.ts";
+import type { M3uEntry, M3uHeader } from "./m3u/m3u-entry.ts";
 import { writeM3u } from "./m3u/write.ts";
 import { matchesOf } from "./matches.ts";
 import { comesByHttp } from "./playable.ts";

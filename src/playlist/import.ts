@@ -20,7 +20,7 @@ import { GroupNames } from "./group-names.ts";
 import { hashIs } from "./identity.ts";
 import { insertRows } from "./item-rows.ts";
 import { countM3u, guidesOf, readM3u, type ReadM3uOptions } from "./m3u/read.ts";
-import type { M3uEntry } from "./m3u/types.ts";
+import type { M3uEntry } from "./m3u/m3u-entry.ts";
 import { GIVEN_BY_PUBLIC } from "./private-addresses.ts";
 import { SharedIds } from "./shared-ids.ts";
 import type { TaskProgress } from "./tasks.ts";

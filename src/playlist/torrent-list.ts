@@ -1,6 +1,6 @@
 /** Makes an M3U list of one torrent: a season, an album, the parts of a film. */
 import { compareNatural } from "../metainfo/natural-order.ts";
-import type { M3uEntry } from "./m3u/types.ts";
+import type { M3uEntry } from "./m3u/m3u-entry.ts";
 import { writeM3u } from "./m3u/write.ts";
 
 /** A file of the torrent. */

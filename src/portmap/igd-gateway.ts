@@ -9,7 +9,7 @@ import { type ServiceAddress, servicesOf } from "../upnp/services.ts";
 import { callAction, upnpErrorOf } from "../upnp/soap.ts";
 import { searchDevices, type SsdpPorts } from "../upnp/ssdp.ts";
 import { readInTurn, readXml } from "../upnp/xml.ts";
-import { type Gateway, LIFETIME_S, type MappedPort, type PortToMap } from "./types.ts";
+import { type Gateway, LIFETIME_S, type MappedPort, type PortToMap } from "./gateway.ts";
 
 /** Devices of version 2 answer a search for version 1 (UPnP Device Architecture 1.1, 1.3.2), but some do not. */
 const TARGETS = [1, 2].map((version) => `urn:schemas-upnp-org:device:InternetGatewayDevice:${version}`);

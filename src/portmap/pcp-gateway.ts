@@ -12,7 +12,7 @@ import {
   PCP_PORT,
   type PcpAnswer,
 } from "./pcp-messages.ts";
-import { type Gateway, LIFETIME_S, type MappedPort, type PortToMap } from "./types.ts";
+import { type Gateway, LIFETIME_S, type MappedPort, type PortToMap } from "./gateway.ts";
 
 /** Pauses between tries, and from the last try to giving up, ms. RFC 6886 section 3.1 retries for a minute, too long for us. */
 const RETRY_AFTER_MS = [250, 500, 1000] as const;

@@ -1,6 +1,6 @@
 /** Messages of PCP (RFC 6887) and NAT-PMP (RFC 6886): UDP to port 5351 of a router, big-endian. */
 import ipaddr from "ipaddr.js";
-import type { PortToMap } from "./types.ts";
+import type { PortToMap } from "./gateway.ts";
 
 /** Port on which routers listen. */
 export const PCP_PORT = 5351;

@@ -7,7 +7,7 @@ import type { Logger, Timer } from "../ports.ts";
 import { localNetworks } from "../upnp/near.ts";
 import { clientFor, findIgds, type IgdPorts } from "./igd-gateway.ts";
 import { isOtherVersion, PcpGateway, PmpGateway } from "./pcp-gateway.ts";
-import type { Gateway, MappedPort, MappingProtocol, PortToMap } from "./types.ts";
+import type { Gateway, MappedPort, MappingProtocol, PortToMap } from "./gateway.ts";
 
 /** A mapping is renewed after half its lifetime (RFC 6887 section 11.2.1), but within these bounds, ms: routers forget mappings when they restart. */
 const LEAST_RENEWAL_MS = 60_000;

@@ -1,5 +1,5 @@
 /** Reused piece buffers. */
-import type { PieceBuffers } from "./types.ts";
+import type { PieceBuffers } from "./piece-store.ts";
 
 /** Idle bytes kept by default: enough for a fast peer's blocks under way. With 4 or 8 MiB neither Node nor Bun peaked lower. */
 const DEFAULT_MAX_IDLE_BYTES = 16 * 1024 * 1024;

@@ -16,7 +16,7 @@ import { DEFAULT_WINDOW_BYTES, NewestPieces } from "./piece-window.ts";
 import { extentPlacement, filePlacement, piecesPerExtent } from "./placement.ts";
 import { restore } from "./restore.ts";
 import { loadResume, type ResumeClaims } from "./resume.ts";
-import type { PieceCache, PieceStore, TorrentLayout } from "./types.ts";
+import type { PieceCache, PieceStore, TorrentLayout } from "./piece-store.ts";
 import { UnitLru, type UnitOwner } from "./unit-lru.ts";
 
 /** Options of `createDiskCache` and `createSeedCache`. */

@@ -14,7 +14,7 @@ import type { Medium } from "./medium.ts";
 import type { PieceHasher } from "./piece-hasher.ts";
 import type { NewestPieces, WindowEntry } from "./piece-window.ts";
 import { saveResume } from "./resume.ts";
-import type { CheckProgress, PieceStore, TorrentLayout } from "./types.ts";
+import type { CheckProgress, PieceStore, TorrentLayout } from "./piece-store.ts";
 import type { UnitLru, UnitOwner } from "./unit-lru.ts";
 import { WriteQueue } from "./write-queue.ts";
 

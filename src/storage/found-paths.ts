@@ -2,7 +2,7 @@
 import { plainName } from "../bytes/file-name.ts";
 import type { FilePort } from "../ports.ts";
 import { namedPaths, storedPaths } from "./placement.ts";
-import type { TorrentLayout } from "./types.ts";
+import type { TorrentLayout } from "./piece-store.ts";
 
 /** Names in the directory `path`, keyed by what a transport file would call them; none if there is no such directory. */
 async function listed(files: FilePort, path: string): Promise<Map<string, string>> {

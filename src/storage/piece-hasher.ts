@@ -2,7 +2,7 @@
 import { equalBytes } from "../bytes/hex.ts";
 import { hashAt, pieceRoot } from "../bytes/merkle.ts";
 import type { Digest } from "../ports.ts";
-import type { TorrentLayout } from "./types.ts";
+import type { TorrentLayout } from "./piece-store.ts";
 
 /** Default number of concurrent hashes: more than the cores of a small machine gains nothing and copies more. */
 const DEFAULT_CONCURRENCY = 4;

@@ -4,7 +4,7 @@
  * that freeing space is an unlink (the runtimes cannot punch holes).
  */
 import { diskComponent, diskPaths } from "./disk-names.ts";
-import type { TorrentLayout } from "./types.ts";
+import type { TorrentLayout } from "./piece-store.ts";
 
 /** A run of bytes within one unit. */
 export interface UnitRun {

@@ -5,7 +5,7 @@ import { type Allocate, copyOf } from "../bytes/source.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import { BufferPool } from "./buffer-pool.ts";
-import type { PieceCache, PieceStore, TorrentLayout } from "./types.ts";
+import type { PieceCache, PieceStore, TorrentLayout } from "./piece-store.ts";
 import { UnitLru, type UnitOwner } from "./unit-lru.ts";
 
 /** Options of `createRamCache`. */

@@ -8,7 +8,7 @@ import { HandleCache } from "./handle-cache.ts";
 import { Medium } from "./medium.ts";
 import { filePlacement } from "./placement.ts";
 import { restore } from "./restore.ts";
-import type { PieceCache, PieceStore, TorrentLayout } from "./types.ts";
+import type { PieceCache, PieceStore, TorrentLayout } from "./piece-store.ts";
 
 /**
  * A cache over `directory`, which holds each torrent under its name, as the torrent or as millrace writes it. `open()`

@@ -2,7 +2,7 @@
 import { pieceBytes } from "../bytes/piece-shape.ts";
 import type { Medium } from "./medium.ts";
 import type { WindowEntry } from "./piece-window.ts";
-import type { TorrentLayout } from "./types.ts";
+import type { TorrentLayout } from "./piece-store.ts";
 
 /** Concurrent writes: the disk stays busy while the next call is prepared. */
 const CONCURRENCY = 2;

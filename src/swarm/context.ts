@@ -2,7 +2,7 @@
 import type { ExternalAddresses } from "../discovery/external-addresses.ts";
 import type { Discovery } from "../discovery/types.ts";
 import type { Ports, TcpConnection } from "../ports.ts";
-import type { PieceCache } from "../storage/types.ts";
+import type { PieceCache } from "../storage/piece-store.ts";
 import type { ConnectPeerOptions, EncryptionMode } from "../wire/options.ts";
 import type { PeerLink } from "../wire/types.ts";
 import type { BufferSource } from "./assembly.ts";

@@ -8,7 +8,7 @@ import { hasCode, MillraceError } from "../errors.ts";
 import { faultFields, guardedClock } from "../bytes/guarded-clock.ts";
 import type { Ports, TcpConnection, TcpListener, Timer, UdpSocket } from "../ports.ts";
 import { otherName } from "../metainfo/hash-trees.ts";
-import type { PieceCache } from "../storage/types.ts";
+import type { PieceCache } from "../storage/piece-store.ts";
 import { UtpEndpoint } from "../utp/utp-endpoint.ts";
 import { connectPeer, type EncryptionMode } from "../wire/mod.ts";
 import { Acceptor } from "./acceptor.ts";

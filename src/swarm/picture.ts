@@ -1,6 +1,6 @@
 /** A swarm as shown to people: which pieces of a file are downloaded or under way, where readers are, how fast peers send. */
 import type { Bitfield } from "../bytes/bitfield.ts";
-import type { CheckProgress, PieceStore } from "../storage/types.ts";
+import type { CheckProgress, PieceStore } from "../storage/piece-store.ts";
 import type { Metainfo } from "../metainfo/types.ts";
 import type { MetadataProgress } from "./metadata-fetch.ts";
 import type { PeerSession } from "./peer-session.ts";

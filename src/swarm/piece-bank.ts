@@ -6,7 +6,7 @@ import { type Allocate, copyOf } from "../bytes/source.ts";
 import { Bitfield } from "../bytes/bitfield.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
-import type { PieceStore } from "../storage/types.ts";
+import type { PieceStore } from "../storage/piece-store.ts";
 
 /** Pieces kept in memory while the store refuses them, bytes: tens of seconds of video. */
 const OVERFLOW_BYTES = 64 * 1024 * 1024;

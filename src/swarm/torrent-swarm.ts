@@ -4,7 +4,7 @@ import { withSignal } from "../bytes/deadline.ts";
 import { fromHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
 import type { SocketAddress } from "../ports.ts";
-import type { PieceStore } from "../storage/types.ts";
+import type { PieceStore } from "../storage/piece-store.ts";
 import { type AnyMetainfo, isLive, type LiveMetainfo } from "../metainfo/live.ts";
 import { lacksLayers, otherName } from "../metainfo/hash-trees.ts";
 import type { Magnet, Metainfo } from "../metainfo/types.ts";

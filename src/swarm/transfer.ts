@@ -4,7 +4,7 @@
  */
 import { MillraceError } from "../errors.ts";
 import type { Clock, Ports, Timer } from "../ports.ts";
-import type { PieceStore } from "../storage/types.ts";
+import type { PieceStore } from "../storage/piece-store.ts";
 import type { Metainfo } from "../metainfo/types.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 import type { BufferSource } from "./assembly.ts";

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import { reachArguments } from "../../src/inputs/ffmpeg-reach.ts";
 import { openToAll } from "../../src/inputs/ffmpeg.ts";
-import { openSource } from "../../src/inputs/open.ts";
+import { openSource } from "../../src/inputs/open-source.ts";
 import { hear, OPTIONS, sourcePorts } from "./support.ts";
 
 test("reachArguments() allows ffmpeg only the protocols that a source's scheme needs, and files only for files", () => {

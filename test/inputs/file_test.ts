@@ -3,7 +3,7 @@ import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import os from "node:os";
 import { MillraceError } from "../../src/errors.ts";
 import type { FilePort } from "../../src/ports.ts";
-import { openSource } from "../../src/inputs/open.ts";
+import { openSource } from "../../src/inputs/open-source.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { clip, clipPath } from "../support/fixtures.ts";
 import { checkTs, ticksBetween } from "../support/ts-check.ts";

@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { MillraceError } from "../../src/errors.ts";
-import { openSource } from "../../src/inputs/open.ts";
+import { openSource } from "../../src/inputs/open-source.ts";
 import { CLIP, dataOf, hear, losses, OPTIONS, sourcePorts } from "./support.ts";
 
 /** Six pieces of the clip, each a second long or so, cut at packets. */

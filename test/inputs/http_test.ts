@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import type { HttpServer } from "../../src/ports.ts";
-import { openSource } from "../../src/inputs/open.ts";
+import { openSource } from "../../src/inputs/open-source.ts";
 import { CLIP, dataOf, hear, losses, OPTIONS, sourcePorts } from "./support.ts";
 
 type Answer = (request: Request) => Response | Promise<Response>;

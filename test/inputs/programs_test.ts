@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import type { ChildProcess } from "../../src/ports.ts";
-import { openSource } from "../../src/inputs/open.ts";
+import { openSource } from "../../src/inputs/open-source.ts";
 import { clipPath } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
 import { CLIP, dataOf, hear, losses, OPTIONS, sourcePorts } from "./support.ts";

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { runtimeName } from "../../platform/detect.ts";
-import { openSource } from "../../src/inputs/open.ts";
+import { openSource } from "../../src/inputs/open-source.ts";
 import { dataOf, hear, losses, OPTIONS, sourcePorts } from "../inputs/support.ts";
 import { serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { clipPath } from "../support/fixtures.ts";

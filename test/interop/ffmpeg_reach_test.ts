@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { openSource } from "../../src/inputs/open.ts";
+import { openSource } from "../../src/inputs/open-source.ts";
 import { dataOf, hear, OPTIONS, sourcePorts } from "../inputs/support.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 import { clip, clipPath } from "../support/fixtures.ts";

@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { openSource } from "../../src/inputs/open.ts";
+import { openSource } from "../../src/inputs/open-source.ts";
 import { dataOf, hear, losses, OPTIONS, sourcePorts } from "../inputs/support.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 import { type Program, run, start } from "../support/process.ts";

@@ -1,7 +1,7 @@
 /** What stays in memory of a file whose index was read: presentations are kept long after their swarm was left. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { openMedia } from "../../src/media/open.ts";
+import { openMedia } from "../../src/media/open-media.ts";
 import type { Presentation } from "../../src/media/types.ts";
 import { isCollected } from "../support/collected.ts";
 import { MemorySource } from "../support/memory-source.ts";

@@ -109,7 +109,7 @@ for (const name of ["mp4-fragmented-bare.mp4", "mkv-no-cues.mkv"]) {
 test("openMedia() reads only the index when moov is at the end", async () => {
   const bytes = fixture("mp4-end.mp4");
   const source = new CountingSource(bytes);
-  const { openMedia } = await import("../../src/media/open.ts");
+  const { openMedia } = await import("../../src/media/open-media.ts");
   await openMedia(source, { fileName: "a", signal: NEVER });
   // Two probes of the front, one where moov starts, moov itself.
   assert(source.reads.length <= 4, `${source.reads.length} reads`);

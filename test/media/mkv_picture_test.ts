@@ -1,7 +1,7 @@
 /** What a Matroska track says about its picture besides the codec. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { openMatroska } from "../../src/media/index/mkv/open.ts";
+import { openMatroska } from "../../src/media/index/mkv/open-matroska.ts";
 import type { Track } from "../../src/media/types.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { cluster, element, floatBytes, matroska, simpleBlock, trackEntry } from "./mkv-support.ts";

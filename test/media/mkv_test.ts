@@ -2,7 +2,7 @@ import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { MemorySource } from "../support/memory-source.ts";
 import { MillraceError } from "../../src/errors.ts";
-import { openMatroska } from "../../src/media/index/mkv/open.ts";
+import { openMatroska } from "../../src/media/index/mkv/open-matroska.ts";
 import { checkTs } from "../support/ts-check.ts";
 import { collect, NEVER, openBytes } from "./support/files.ts";
 import {

@@ -3,8 +3,8 @@ import { createRequire } from "node:module";
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { MemorySource } from "../support/memory-source.ts";
-import { openMatroska } from "../../src/media/index/mkv/open.ts";
-import { openMp4 } from "../../src/media/index/mp4/open.ts";
+import { openMatroska } from "../../src/media/index/mkv/open-matroska.ts";
+import { openMp4 } from "../../src/media/index/mp4/open-mp4.ts";
 import type { MediaIndex } from "../../src/media/timeline.ts";
 import { collect, fixture, NEVER, openBytes } from "./support/files.ts";
 

@@ -9,7 +9,7 @@ import { asksForAac } from "../../src/media/transcode/choice.ts";
 import { Kept } from "../../src/media/transcode/kept.ts";
 import { ENCODE_TIMEOUT_MS, FfmpegEncoder, MAX_PROCESSES } from "../../src/media/transcode/ffmpeg.ts";
 import { RunAudio } from "../../src/media/transcode/run-audio.ts";
-import type { AudioEncoder, EncodeJob } from "../../src/media/transcode/types.ts";
+import type { AudioEncoder, EncodeJob } from "../../src/media/transcode/audio-target.ts";
 import type { StreamedRun, StreamedTimeline } from "../../src/media/timeline.ts";
 import type { Codec, Track } from "../../src/media/types.ts";
 import { FakeClock } from "../support/fake-clock.ts";

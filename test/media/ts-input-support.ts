@@ -1,7 +1,7 @@
 /** Transport streams for tests, made from clips. */
 import type { ByteSource } from "../../src/bytes/source.ts";
 import { MemorySource } from "../support/memory-source.ts";
-import { openTransportStream } from "../../src/media/index/ts/open.ts";
+import { openTransportStream } from "../../src/media/index/ts/open-ts.ts";
 import type { IndexedPresentation, PresentationOptions } from "../../src/media/types.ts";
 
 const PACKET = 188;

@@ -4,7 +4,7 @@ import { MemorySource } from "../support/memory-source.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { CounterRewriter, splitPacket } from "../../src/bytes/ts/counters.ts";
 import { readPat, readPmt, SectionAssembler } from "../../src/bytes/ts/psi.ts";
-import { openTransportStream } from "../../src/media/index/ts/open.ts";
+import { openTransportStream } from "../../src/media/index/ts/open-ts.ts";
 import { isAccessPoint } from "../../src/bytes/ts/random-access.ts";
 import { trackOf } from "../../src/media/index/ts/stream-types.ts";
 import { crc32Mpeg } from "../../src/bytes/ts/crc.ts";

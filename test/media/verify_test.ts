@@ -1,7 +1,7 @@
 /** A film read whole: what it holds, what comes out, and what of that was promised. */
 import { test } from "node:test";
 import { assertEquals, assertMatch } from "@std/assert";
-import { openMedia } from "../../src/media/open.ts";
+import { openMedia } from "../../src/media/open-media.ts";
 import type { Presentation, PresentationOptions } from "../../src/media/types.ts";
 import { verifyMedia } from "../../src/media/verify/verify.ts";
 import { MemorySource } from "../support/memory-source.ts";

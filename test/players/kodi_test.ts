@@ -4,7 +4,7 @@ import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "
 import { MillraceError } from "../../src/errors.ts";
 import { KodiFinder } from "../../src/players/kodi/kodi-finder.ts";
 import { readKodiAddress } from "../../src/players/kodi/kodi-rpc.ts";
-import type { PlayerDevice } from "../../src/players/types.ts";
+import type { PlayerDevice } from "../../src/players/player-device.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { FakeStream } from "./support.ts";
 

@@ -1,6 +1,12 @@
 /** Players without a screen, for tests. */
 import type { MillraceError } from "../../src/errors.ts";
-import type { PlayerCommand, PlayerDevice, PlayerFinder, PlayerStatus, PlayerStream } from "../../src/players/types.ts";
+import type {
+  PlayerCommand,
+  PlayerDevice,
+  PlayerFinder,
+  PlayerStatus,
+  PlayerStream,
+} from "../../src/players/player-device.ts";
 
 /** A player that records its commands. */
 export class RememberingPlayer implements PlayerDevice {

@@ -10,7 +10,7 @@ import { basicAuthorization } from "../../src/bytes/basic-authorization.ts";
 import { guardedOpen } from "../../src/content/fetch-guard.ts";
 import { createStore, type Store } from "../../src/database/store.ts";
 import { MillraceError } from "../../src/errors.ts";
-import type { NewExternalPlaylist, OpenUrl } from "../../src/playlist/external/types.ts";
+import type { NewExternalPlaylist, OpenUrl } from "../../src/playlist/external/external-playlist.ts";
 import { Guide } from "../../src/playlist/guide/guide.ts";
 import { Playlist } from "../../src/playlist/items.ts";
 import { Lists } from "../../src/playlist/lists.ts";

@@ -9,7 +9,7 @@ import {
   encodePmpMap,
   MAX_PCP_BYTES,
 } from "../../src/portmap/pcp-messages.ts";
-import type { PortToMap } from "../../src/portmap/types.ts";
+import type { PortToMap } from "../../src/portmap/gateway.ts";
 import { seededRandom } from "../simulation/event-queue.ts";
 
 const bytes = (hex: string) =>

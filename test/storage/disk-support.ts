@@ -1,7 +1,7 @@
 /** Disk caches for tests, with files in memory and a fake clock. */
 import { assertEquals } from "@std/assert";
 import { createDiskCache } from "../../src/storage/disk-cache.ts";
-import type { PieceStore } from "../../src/storage/types.ts";
+import type { PieceStore } from "../../src/storage/piece-store.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { MemoryFiles } from "./memory-files.ts";
 import { type Sample, silent } from "./support.ts";

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import type { PieceCache, PieceStore } from "../../src/storage/types.ts";
+import type { PieceCache, PieceStore } from "../../src/storage/piece-store.ts";
 import { isCollected } from "../support/collected.ts";
 import { settle } from "../support/fake-clock.ts";
 import { seeded } from "../metainfo/support.ts";

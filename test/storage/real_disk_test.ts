@@ -7,7 +7,7 @@ import { loadPorts } from "../../platform/detect.ts";
 import { hasCode, MillraceError } from "../../src/errors.ts";
 import { createDiskCache } from "../../src/storage/disk-cache.ts";
 import { createSeedCache } from "../../src/storage/seed-cache.ts";
-import type { PieceStore } from "../../src/storage/types.ts";
+import type { PieceStore } from "../../src/storage/piece-store.ts";
 import { until } from "../support/until.ts";
 import { type Sample, sample, silent } from "./support.ts";
 

@@ -1,7 +1,7 @@
 /** Torrents for storage tests. */
 import { createHash } from "node:crypto";
 import type { Logger } from "../../src/ports.ts";
-import type { TorrentLayout } from "../../src/storage/types.ts";
+import type { TorrentLayout } from "../../src/storage/piece-store.ts";
 import { noise } from "../support/random.ts";
 
 export const silent: Logger = { log() {}, child: () => silent };

@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import type { PieceStore, TorrentLayout } from "../../src/storage/types.ts";
+import type { PieceStore, TorrentLayout } from "../../src/storage/piece-store.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 import { Lab, soon } from "./support/lab.ts";
 import { MemoryCache } from "./support/memory-cache.ts";

@@ -11,7 +11,7 @@ import type { ResolveContext } from "../resolve.ts";
 import type { StreamSelector } from "../selector.ts";
 import { torrent, wrapped } from "./describe.ts";
 import { inspectUrl } from "./inspect-url.ts";
-import type { Analysis, AnalyzerParts, Inspection, Outcome } from "./types.ts";
+import type { Analysis, AnalyzerParts, Inspection, Outcome } from "./analysis.ts";
 
 /** Finds out what pasted texts name. Made by `createAnalyzer`. */
 export interface Analyzer {

@@ -3,7 +3,7 @@ import { contentId } from "../../metainfo/content-id.ts";
 import { type AnyMetainfo, isLive } from "../../metainfo/live.ts";
 import type { Wrapper } from "../../metainfo/wrapper.ts";
 import type { MetainfoFinder } from "../metainfo.ts";
-import type { Analysis } from "./types.ts";
+import type { Analysis } from "./analysis.ts";
 
 /** What is known without the content itself. */
 type Known = Partial<Analysis> & Pick<Analysis, "title">;

@@ -14,7 +14,7 @@ import { NOTHING, torrent, wrapped } from "./describe.ts";
 import { addressTitle, headerCategories, headerTitle } from "./title.ts";
 import { headersFor, type PlayerAddress, readPlayerAddress } from "./player-address.ts";
 import { serviceName } from "../../bytes/ts/service-name.ts";
-import type { Analysis, AnalyzerParts, Inspection } from "./types.ts";
+import type { Analysis, AnalyzerParts, Inspection } from "./analysis.ts";
 
 /** For one address, its variants included. */
 const URL_TIMEOUT_MS = 20_000;

@@ -6,10 +6,10 @@
 import type { ByteSource } from "../../bytes/source.ts";
 import type { RunReading, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
 import { RunCut } from "./run-cut.ts";
-import { TARGETS } from "../transcode/types.ts";
+import { TARGETS } from "../transcode/audio-target.ts";
 import { frameTicks } from "../transcode/frame-job.ts";
 import { type CopiedStream, copyJob } from "./copy-job.ts";
-import type { ForeignReader, ForeignRun } from "./types.ts";
+import type { ForeignReader, ForeignRun } from "./foreign-reader.ts";
 import { type ForeignUnit, UnitReader } from "./unit-reader.ts";
 
 /** How much before its run a program begins, s: decoders, encoders and parsers need to settle. */

@@ -4,7 +4,7 @@ import { concatBytes } from "../../bytes/hex.ts";
 import { MillraceError } from "../../errors.ts";
 import type { Codec, Track } from "../types.ts";
 import { inputArguments } from "./programs.ts";
-import type { ForeignReader } from "./types.ts";
+import type { ForeignReader } from "./foreign-reader.ts";
 
 /** Most streams considered; a DVD has 32 subtitles and 8 sound tracks. */
 const MAX_STREAMS = 64;

@@ -8,7 +8,7 @@ import type { ChildProcess, Clock, HttpPort, Logger, ProcessPort, Timer } from "
 import { FfmpegLog } from "../transcode/ffmpeg-log.ts";
 import { isThereDespite } from "../program-there.ts";
 import { type Door, DoorKeeper } from "./file-door.ts";
-import type { ForeignJob, ForeignReader, ForeignRun } from "./types.ts";
+import type { ForeignJob, ForeignReader, ForeignRun } from "./foreign-reader.ts";
 
 /**
  * Most programs at once, and shares of them: each takes 20 to 60 MB. A player has one, and for a moment two when it

@@ -2,7 +2,7 @@
 import { type Carrier, isRefused, TS } from "../carrier.ts";
 import type { Track } from "../types.ts";
 import { matroskaAudio } from "./matroska-audio.ts";
-import { type AudioTarget, type AudioTranscoding, MADE_RATE, type MadeChannels } from "./types.ts";
+import { type AudioTarget, type AudioTranscoding, MADE_RATE, type MadeChannels } from "./audio-target.ts";
 
 /** Whether `wish` covers `track` of a file of `container` and the encoder can read it. */
 export function wantsAac(track: Track, container: string, wish: AudioTranscoding): boolean {

@@ -5,7 +5,14 @@
 import { hasCode } from "../../errors.ts";
 import { ac3Frames, adtsFrames } from "./made-frames.ts";
 import { writeMatroska } from "./matroska-audio.ts";
-import { type AudioEncoder, type AudioTarget, type EncodeJob, MADE_RATE, type MadeChannels, TARGETS } from "./types.ts";
+import {
+  type AudioEncoder,
+  type AudioTarget,
+  type EncodeJob,
+  MADE_RATE,
+  type MadeChannels,
+  TARGETS,
+} from "./audio-target.ts";
 
 /** The encoder looks three frames ahead: the sound of a job must go on for this many frames after the last one wanted. */
 export const LOOKAHEAD_FRAMES = 4;

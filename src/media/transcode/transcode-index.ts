@@ -8,7 +8,7 @@ import { matroskaAudio } from "./matroska-audio.ts";
 import { foreseenBytes, frameTicks, MAX_RUN_FRAMES } from "./frame-job.ts";
 import { RunAudio } from "./run-audio.ts";
 import { runsOfTables } from "./tabled-runs.ts";
-import type { AudioEncoder, AudioTarget } from "./types.ts";
+import type { AudioEncoder, AudioTarget } from "./audio-target.ts";
 
 const NAMES: Readonly<Record<AudioTarget, string>> = { aac: "AAC", ac3: "AC-3" };
 /** The sound in a run's bytes may lie outside the run's time by this much: containers interleave within a second. */

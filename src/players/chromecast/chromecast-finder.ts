@@ -1,7 +1,7 @@
 /** Finds Chromecasts in the local network; it searches only when somebody asks for players. */
 import type { MdnsPorts, MulticastDns } from "../mdns/multicast-dns.ts";
 import { type FoundService, ServiceBrowser } from "../mdns/service-browser.ts";
-import type { PlayerDevice, PlayerFinder } from "../types.ts";
+import type { PlayerDevice, PlayerFinder } from "../player-device.ts";
 import type { CastPorts } from "./cast-channel.ts";
 import { Chromecast, type ChromecastFacts } from "./chromecast.ts";
 

@@ -10,7 +10,7 @@ import {
   type PlayerDevice,
   type PlayerStatus,
   type PlayerStream,
-} from "../types.ts";
+} from "../player-device.ts";
 import { CastChannel, type CastPorts, type CastReply, reasonIn, RECEIVER } from "./cast-channel.ts";
 import { type MediaStatus, readMediaStatus, readReceiverStatus, type ReceiverStatus } from "./cast-status.ts";
 

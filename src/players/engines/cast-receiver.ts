@@ -3,7 +3,7 @@ import { Allowances } from "../../bytes/allowance.ts";
 import { MillraceError } from "../../errors.ts";
 import type { Clock } from "../../ports.ts";
 import type { Players } from "../players.ts";
-import { IDLE, type PlayerDevice, type PlayerFinder, type PlayerStatus } from "../types.ts";
+import { IDLE, type PlayerDevice, type PlayerFinder, type PlayerStatus } from "../player-device.ts";
 import { CAST_COMMAND, CAST_HELLO, type CastCommand, helloText } from "./cast-command.ts";
 import { type CastIdentity, isSignedBy, randomNonce } from "./cast-identity.ts";
 import type { CastRelay } from "./cast-relay.ts";

@@ -1,7 +1,7 @@
 /** Finds other engines in the local network that can play streams of this one. */
 import type { MdnsPorts, MulticastDns } from "../mdns/multicast-dns.ts";
 import { type FoundService, ServiceBrowser } from "../mdns/service-browser.ts";
-import type { PlayerDevice, PlayerFinder } from "../types.ts";
+import type { PlayerDevice, PlayerFinder } from "../player-device.ts";
 import { CAST_KEY } from "./cast-identity.ts";
 import { type CastSelf, type EngineFacts, EnginePlayer } from "./engine-player.ts";
 

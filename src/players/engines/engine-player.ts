@@ -8,7 +8,7 @@ import {
   type PlayerDevice,
   type PlayerStatus,
   type PlayerStream,
-} from "../types.ts";
+} from "../player-device.ts";
 import { askDevice } from "../../upnp/http.ts";
 import {
   CAST_REPLY,

@@ -5,7 +5,7 @@ import { logFailure } from "../../bytes/guarded-clock.ts";
 import { hasCode } from "../../errors.ts";
 import type { Logger, Ports } from "../../ports.ts";
 import { RenewedList } from "../renewed-list.ts";
-import type { PlayerDevice, PlayerFinder } from "../types.ts";
+import type { PlayerDevice, PlayerFinder } from "../player-device.ts";
 import { KodiPlayer, read } from "./kodi.ts";
 import { type KodiAddress, KodiRpc, readKodiAddress } from "./kodi-rpc.ts";
 

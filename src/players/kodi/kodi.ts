@@ -10,7 +10,7 @@ import {
   type PlayerDevice,
   type PlayerStatus,
   type PlayerStream,
-} from "../types.ts";
+} from "../player-device.ts";
 import type { KodiRpc } from "./kodi-rpc.ts";
 
 /** Time between two checks whether it plays, ms: over HTTP Kodi reports nothing by itself. */

@@ -11,7 +11,7 @@ import {
   type PlayerFinder,
   type PlayerStatus,
   type PlayerStream,
-} from "../types.ts";
+} from "../player-device.ts";
 
 /** Most listening pages in all, each with its own connection, and of one machine. */
 const MAX_PAGES = 32;

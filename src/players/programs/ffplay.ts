@@ -1,7 +1,7 @@
 /** ffplay as a player: it takes no commands, so it is restarted to seek and to resume. */
 import { withSignal } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
-import { IDLE, type PlayerStatus, type PlayerStream } from "../types.ts";
+import { IDLE, type PlayerStatus, type PlayerStream } from "../player-device.ts";
 import { FfplayRun } from "./ffplay-run.ts";
 import type { ProgramKind, ProgramPorts, RunningProgram } from "./program.ts";
 

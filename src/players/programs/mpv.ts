@@ -3,7 +3,7 @@ import { sleep, withSignal } from "../../bytes/deadline.ts";
 import { abortError, hasCode, MillraceError } from "../../errors.ts";
 import type { ByteConnection, ChildProcess, LocalAddress } from "../../ports.ts";
 import { LastLines } from "../lines.ts";
-import { IDLE, type PlayerStatus, type PlayerStream } from "../types.ts";
+import { IDLE, type PlayerStatus, type PlayerStream } from "../player-device.ts";
 import { MpvIpc } from "./mpv-ipc.ts";
 import type { ProgramKind, ProgramPorts, RunningProgram } from "./program.ts";
 

@@ -1,7 +1,7 @@
 /** Finds player programs: those that the user named, else those on the PATH. */
 import { MillraceError } from "../../errors.ts";
 import type { Ports } from "../../ports.ts";
-import type { PlayerDevice, PlayerFinder } from "../types.ts";
+import type { PlayerDevice, PlayerFinder } from "../player-device.ts";
 import { FFPLAY } from "./ffplay.ts";
 import { MPV } from "./mpv.ts";
 import { type ProgramKind, ProgramPlayer, type ProgramPlayerPorts } from "./program.ts";

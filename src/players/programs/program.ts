@@ -10,7 +10,7 @@ import {
   type PlayerDevice,
   type PlayerStatus,
   type PlayerStream,
-} from "../types.ts";
+} from "../player-device.ts";
 
 /** What a program is started with. */
 export interface ProgramPorts extends Pick<Ports, "processes" | "localSockets" | "clock"> {

@@ -4,7 +4,7 @@ import { guarded } from "../../bytes/guarded-clock.ts";
 import { MillraceError } from "../../errors.ts";
 import type { ChildProcess, Clock } from "../../ports.ts";
 import { LastLines } from "../lines.ts";
-import { IDLE, type PlayerStatus, type PlayerStream } from "../types.ts";
+import { IDLE, type PlayerStatus, type PlayerStream } from "../player-device.ts";
 import type { ProgramKind, RunningProgram } from "./program.ts";
 import { VlcCli } from "./vlc-cli.ts";
 

@@ -3,7 +3,7 @@ import { deadline } from "../../bytes/deadline.ts";
 import { logFailure } from "../../bytes/guarded-clock.ts";
 import type { Logger, Ports } from "../../ports.ts";
 import { RenewedList } from "../renewed-list.ts";
-import type { PlayerDevice, PlayerFinder } from "../types.ts";
+import type { PlayerDevice, PlayerFinder } from "../player-device.ts";
 import { describeRenderer } from "./description.ts";
 import { DlnaRenderer } from "./renderer.ts";
 import { searchDevices } from "../../upnp/ssdp.ts";

@@ -10,7 +10,7 @@ import {
   type PlayerDevice,
   type PlayerStatus,
   type PlayerStream,
-} from "../types.ts";
+} from "../player-device.ts";
 import type { RendererDescription } from "./description.ts";
 import { protocolInfo } from "../../upnp/dlna.ts";
 import { callAction } from "../../upnp/soap.ts";

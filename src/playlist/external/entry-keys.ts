@@ -7,7 +7,7 @@ import { StepSize } from "../../bytes/step-size.ts";
 import { nextTurn } from "../../bytes/turn.ts";
 import type { Store } from "../../database/store.ts";
 import type { ListFacts } from "../entry.ts";
-import type { M3uEntry } from "../m3u/types.ts";
+import type { M3uEntry } from "../m3u/m3u-entry.ts";
 
 /** To be raised whenever the same entry makes another item than before, or items of unchanged entries stay as they are. */
 const ENTRY_VERSION = 2;

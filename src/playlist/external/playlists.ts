@@ -8,7 +8,13 @@ import { MillraceError } from "../../errors.ts";
 import type { Clock } from "../../ports.ts";
 import { deleteItems } from "../delete-rows.ts";
 import { requireUpdateInterval } from "../refresh-time.ts";
-import type { ExternalPlaylist, ExternalPlaylistEdit, ExternalType, NewExternalPlaylist, Sealer } from "./types.ts";
+import type {
+  ExternalPlaylist,
+  ExternalPlaylistEdit,
+  ExternalType,
+  NewExternalPlaylist,
+  Sealer,
+} from "./external-playlist.ts";
 
 /** A row of the table. */
 export type ExternalRow = Selectable<ExternalPlaylistsTable>;

@@ -22,7 +22,7 @@ import { GroupNames } from "../group-names.ts";
 import { guidesOf, readM3u } from "../m3u/read.ts";
 import { rowsText } from "../item-rows.ts";
 import { SharedIds } from "../shared-ids.ts";
-import type { M3uEntry, M3uHeader } from "../m3u/types.ts";
+import type { M3uEntry, M3uHeader } from "../m3u/m3u-entry.ts";
 import type { TaskError } from "../tasks.ts";
 
 /** Staged entries deleted in one statement. */

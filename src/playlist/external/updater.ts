@@ -17,7 +17,7 @@ import { LossError, requireCredible } from "./loss.ts";
 import { differingList, type FetchedList } from "./fetched-list.ts";
 import { forgetValidators } from "./validators.ts";
 import type { ExternalPlaylists, ExternalRow } from "./playlists.ts";
-import type { OpenUrl, Sealer } from "./types.ts";
+import type { OpenUrl, Sealer } from "./external-playlist.ts";
 
 /**
  * How long to wait for the server of a list: panels make lists of 70,000 entries for minutes, before or after the head of

@@ -2,8 +2,8 @@
 import { sql } from "kysely";
 import type { Store } from "../../database/store.ts";
 import type { Clock, Logger } from "../../ports.ts";
-import { UpdateSchedule } from "../external/schedule.ts";
-import type { OpenUrl } from "../external/types.ts";
+import { UpdateSchedule } from "../external/update-schedule.ts";
+import type { OpenUrl } from "../external/external-playlist.ts";
 import { contentHashes, hashIs } from "../identity.ts";
 import { type Db, libraryVersion } from "../matches.ts";
 import { exportXmltv, hasProgrammes, type XmltvRequest } from "./export.ts";

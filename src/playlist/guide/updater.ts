@@ -4,7 +4,7 @@ import { deadline } from "../../bytes/deadline.ts";
 import type { Store } from "../../database/store.ts";
 import { hasCode, MillraceError } from "../../errors.ts";
 import type { Clock, Logger } from "../../ports.ts";
-import type { OpenUrl } from "../external/types.ts";
+import type { OpenUrl } from "../external/external-playlist.ts";
 import { isWhole, LIST_PATIENCE } from "../external/updater.ts";
 import { unpacked } from "../m3u/unpack.ts";
 import { nextUpdateAt } from "../refresh-time.ts";

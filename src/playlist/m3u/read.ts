@@ -8,7 +8,7 @@ import { trimEndOf } from "../../bytes/trim.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import { oneLine, readAttributes, readExtInf, safeTitle } from "./extinf.ts";
 import { textLines } from "./lines.ts";
-import type { M3uEntry, M3uEvent, M3uHeader, M3uLimits } from "./types.ts";
+import type { M3uEntry, M3uEvent, M3uHeader, M3uLimits } from "./m3u-entry.ts";
 import { unpacked } from "./unpack.ts";
 
 /** Options of `readM3u`. */

@@ -3,7 +3,7 @@ import { gunzipped, isGzip } from "../../bytes/gunzip.ts";
 import { concatBytes } from "../../bytes/hex.ts";
 import { isXz, unxzed } from "../../bytes/unxz.ts";
 import { MillraceError } from "../../errors.ts";
-import type { M3uLimits } from "./types.ts";
+import type { M3uLimits } from "./m3u-entry.ts";
 
 const MIB = 1024 * 1024;
 

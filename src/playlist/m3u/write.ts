@@ -1,6 +1,6 @@
 /** Writes extended M3U lists that `readM3u` and players read back unchanged. */
 import { oneLine, writeAttributes, writeExtInf } from "./extinf.ts";
-import type { M3uEntry, M3uHeader } from "./types.ts";
+import type { M3uEntry, M3uHeader } from "./m3u-entry.ts";
 
 /** Characters gathered before a part is yielded. */
 const PART_CHARS = 64 * 1024;

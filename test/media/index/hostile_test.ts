@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertLess, assertLessOrEqual } from "@std/assert";
 import { MillraceError } from "../../../src/errors.ts";
-import { openMedia } from "../../../src/media/open.ts";
+import { openMedia } from "../../../src/media/open-media.ts";
 import { renderVodPlaylist } from "../../../src/media/hls/playlist.ts";
 import type { Presentation } from "../../../src/media/types.ts";
 import { MemorySource } from "../../support/memory-source.ts";

@@ -11,7 +11,7 @@ import {
   vorbisHeadFrom,
 } from "../../../src/media/index/mp4/audio-config.ts";
 import { type Box, viewOf } from "../../../src/media/index/mp4/boxes.ts";
-import { openMp4 } from "../../../src/media/index/mp4/open.ts";
+import { openMp4 } from "../../../src/media/index/mp4/open-mp4.ts";
 import type { TabledTimeline } from "../../../src/media/timeline.ts";
 import { NEVER, seeded } from "../support/files.ts";
 import { box, fileOf, fullBox, movieBox, u32 } from "../support/mp4-builder.ts";

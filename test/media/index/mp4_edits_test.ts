@@ -1,7 +1,7 @@
 /** What an MP4 file presents of its media, and how: edit lists, turned pictures, covers, Dolby Vision. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { openMp4 } from "../../../src/media/index/mp4/open.ts";
+import { openMp4 } from "../../../src/media/index/mp4/open-mp4.ts";
 import type { SampleTable, TabledTimeline } from "../../../src/media/timeline.ts";
 import { concatBytes } from "../../../src/bytes/hex.ts";
 import { MemorySource } from "../../support/memory-source.ts";

@@ -4,7 +4,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../../src/errors.ts";
 import { readExtInf } from "../../../src/playlist/m3u/extinf.ts";
 import { countM3u, guidesOf, readM3u, type ReadM3uOptions } from "../../../src/playlist/m3u/read.ts";
-import type { M3uEntry, M3uEvent, M3uHeader } from "../../../src/playlist/m3u/types.ts";
+import type { M3uEntry, M3uEvent, M3uHeader } from "../../../src/playlist/m3u/m3u-entry.ts";
 import { writeM3u } from "../../../src/playlist/m3u/write.ts";
 import { seededBelow } from "../../support/random.ts";
 import { cpuMs } from "../../support/cpu-time.ts";

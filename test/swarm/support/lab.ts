@@ -1,7 +1,7 @@
 /** Swarm managers of several engines over real TCP on this machine. */
 import { loadPorts } from "../../../platform/detect.ts";
 import type { Ports } from "../../../src/ports.ts";
-import type { PieceCache } from "../../../src/storage/types.ts";
+import type { PieceCache } from "../../../src/storage/piece-store.ts";
 import type { Lease } from "../../../src/swarm/leases.ts";
 import { createSwarmManager, type SwarmManagerOptions, type TorrentSwarmManager } from "../../../src/swarm/manager.ts";
 import type { TorrentSwarm } from "../../../src/swarm/torrent-swarm.ts";

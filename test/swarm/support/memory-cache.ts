@@ -1,7 +1,7 @@
 /** A piece cache in memory whose medium a test can break. */
 import { Bitfield } from "../../../src/bytes/bitfield.ts";
 import { MillraceError } from "../../../src/errors.ts";
-import type { PieceCache, PieceStore, TorrentLayout } from "../../../src/storage/types.ts";
+import type { PieceCache, PieceStore, TorrentLayout } from "../../../src/storage/piece-store.ts";
 
 /** One torrent's pieces. */
 export class MemoryStore implements PieceStore {

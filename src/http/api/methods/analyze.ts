@@ -1,6 +1,6 @@
 /** `analyze_content` and `analyze_content_multi` of section 4.4, section 2.7. */
 import * as z from "zod";
-import type { Analysis, Outcome } from "../../../content/analysis/types.ts";
+import type { Analysis, Outcome } from "../../../content/analysis/analysis.ts";
 import { API_CODES, ApiError, toApiError } from "../codes.ts";
 import { defineMethod, type Method } from "../method.ts";
 import { HEX_40 } from "../schemas.ts";

@@ -1,7 +1,7 @@
 /** `analyze_deferred_playlist_items` of section 4.4, whose result and effect the document leaves to us. */
 import * as z from "zod";
 import { looksPlayable } from "../../../content/file-choice.ts";
-import type { Analysis, Outcome } from "../../../content/analysis/types.ts";
+import type { Analysis, Outcome } from "../../../content/analysis/analysis.ts";
 import { analysisQuery } from "../../../playlist/learn.ts";
 import { API_CODES, ApiError, toApiError } from "../codes.ts";
 import { type ApiCall, defineMethod, type Method } from "../method.ts";

@@ -1,6 +1,6 @@
 /** "External playlists" of section 4.4, section 2.9. */
 import * as z from "zod";
-import type { ExternalPlaylist } from "../../../playlist/external/types.ts";
+import type { ExternalPlaylist } from "../../../playlist/external/external-playlist.ts";
 import { defineMethod, type Method } from "../method.ts";
 import { ERROR_CODE, NONE, OK, SHORT_TEXT, TASK_ID } from "../schemas.ts";
 

@@ -5,7 +5,7 @@
 import { MillraceError } from "../../../errors.ts";
 import type { CatalogueItem, CatalogueKind } from "../../../playlist/catalogue.ts";
 import { writeM3u } from "../../../playlist/m3u/write.ts";
-import type { M3uEntry } from "../../../playlist/m3u/types.ts";
+import type { M3uEntry } from "../../../playlist/m3u/m3u-entry.ts";
 import type { HttpContext, HttpParts } from "../../context.ts";
 import { text } from "../../guard.ts";
 import { hlsOfItem, itemResponse } from "../../item-response.ts";

@@ -7,7 +7,7 @@ import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { chunksOf, packetBuffer } from "./chunks.ts";
 import { writePcrPacket } from "./packets.ts";
 import { type Program, writePsi } from "./program.ts";
-import { ITEM_PSI, scheduleSlot, type SlotSchedule } from "./schedule.ts";
+import { ITEM_PSI, scheduleSlot, type SlotSchedule } from "./slot-schedule.ts";
 import type { Slots } from "./slots.ts";
 import { UnitWriter } from "./unit-writer.ts";
 import { DECODER_DELAY_90K, START_OFFSET_90K } from "./timing.ts";

@@ -3,7 +3,7 @@ import type { ExtentBatch } from "../../source/extents.ts";
 import type { SampleTable } from "../../timeline.ts";
 import { MAX_PACKED_BYTES, putFrame } from "./packed-audio.ts";
 import { type Program, type ProgramStream, writeAccessUnit } from "./program.ts";
-import type { SlotSchedule } from "./schedule.ts";
+import type { SlotSchedule } from "./slot-schedule.ts";
 
 /** Joins the frames of one PES as they come. */
 class FrameJoiner {

@@ -11,7 +11,7 @@ import {
   PREROLL_FRAMES,
   REACH_90K,
 } from "../frame-job.ts";
-import { type AudioEncoder, MADE_RATE, TARGETS } from "../types.ts";
+import { type AudioEncoder, MADE_RATE, TARGETS } from "../audio-target.ts";
 import { trackOf } from "../../index/ts/stream-types.ts";
 import { type Filled, fillPackets, type LaidPes, roomOf } from "./fill.ts";
 import { jobInput, type SoundOf } from "./job-input.ts";

@@ -10,7 +10,7 @@ import { writeNullPacket } from "../../mux/ts/packets.ts";
 import type { PacketOverlay } from "../../rewrite-ts/rewritten.ts";
 import { type FaultLedger, NO_FAULTS } from "../../faults.ts";
 import { Kept } from "../kept.ts";
-import type { AudioEncoder } from "../types.ts";
+import type { AudioEncoder } from "../audio-target.ts";
 import { type PacketSpan, RunSound } from "./run-sound.ts";
 import { findSounds, type PidStretch, type SoundSearch, type SoundStretch } from "./sounds.ts";
 

@@ -20,7 +20,7 @@ import { type Rewriting, rewrittenFormat, rewrittenSource } from "../../rewrite-
 import type { MediaOpenOptions } from "../../timeline.ts";
 import { aacTrack, becomesAac } from "../../transcode/choice.ts";
 import { TsAudio } from "../../transcode/ts/ts-audio.ts";
-import type { AudioEncoder, AudioTranscoding } from "../../transcode/types.ts";
+import type { AudioEncoder, AudioTranscoding } from "../../transcode/audio-target.ts";
 import { layoutFrom, segmentAt } from "../../late-start.ts";
 import type { HlsPlan, HlsSegment, Presentation, Track, TsLayout } from "../../types.ts";
 import { tsRenditions } from "./renditions.ts";
