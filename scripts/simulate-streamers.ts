@@ -1,6 +1,6 @@
 /**
- * Prints the simulated figures of a swarm whose members all watch: `deno task sim -- --streamers N [--seed S] [--film SECONDS]`;
- * default seed 1, a film of 300 s. The engine's order of pieces beside strict order and rarest first.
+ * Prints the simulated figures of a swarm whose members all watch: `deno task sim -- --streamers N [--seed S] [--film SECONDS] [--log-hash]`;
+ * default seed 1, a film of 300 s. `--log-hash` prints a digest of all requests instead. The engine's order of pieces beside strict order and rarest first.
  */
 import { simulateStreamers } from "../test/simulation/streamer-swarm.ts";
 
@@ -12,7 +12,9 @@ function isNumberFlag(flag: string | undefined): flag is keyof typeof NUMBER_FLA
 }
 
 /** Runs the simulation that `args` describe. Throws when they are not understood. */
-export function simulateStreamersFrom(args: readonly string[]): void {
+export function simulateStreamersFrom(given: readonly string[]): void {
+  const keepsLog = given.includes("--log-hash");
+  const args = given.filter((arg) => arg !== "--log-hash");
   const profile = { viewers: 100, seed: 1, filmS: 300 };
   for (let i = 0; i < args.length; i += 2) {
     const [flag, value = ""] = [args[i], args[i + 1]];
@@ -20,6 +22,12 @@ export function simulateStreamersFrom(args: readonly string[]): void {
       throw new Error(`not understood: ${flag} ${value}; try --streamers 100 --seed 2 --film 300`);
     }
     profile[NUMBER_FLAGS[flag]] = Number(value);
+  }
+  if (keepsLog) {
+    for (const order of ORDERS) {
+      console.log(order.padEnd(14), simulateStreamers({ ...profile, order, keepsLog }).logHex);
+    }
+    return;
   }
   const columns = ["order", "start p50", "p95", "stalled", "worst", "2nd copy", "by viewers", "twice", "finished"];
   print(columns);

@@ -19,6 +19,13 @@ export class MessageLog {
     this.#addBytes(message);
   }
 
+  /** Notes that at `atMs` a decision was taken: its name and its numbers. */
+  note(atMs: number, name: string, ...numbers: readonly number[]): void {
+    this.#addNumber(atMs);
+    this.#addText(name);
+    for (const number of numbers) this.#addNumber(number);
+  }
+
   /** Both digests as 16 hex digits. */
   get hex(): string {
     return [this.#forwards, this.#backwards].map((digest) => (digest >>> 0).toString(16).padStart(8, "0")).join("");

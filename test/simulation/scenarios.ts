@@ -242,6 +242,8 @@ export interface BadSwarmResult {
   /** Share of the playing time that was stalled, percent. */
   readonly stalledPercent: number;
   readonly bans: number;
+  /** Digests of all that the schedulers decided, in order of seeds. */
+  readonly logHexes: readonly string[];
 }
 
 /**
@@ -255,6 +257,7 @@ export function badSwarms(runs: number, tuning: Partial<Tuning> = {}): BadSwarmR
   const startBytes = bitrate / 2;
   const lists = { start: [] as number[], startLimit: [] as number[], seek: [] as number[], seekLimit: [] as number[] };
   let [stalledMs, playedMs, bans] = [0, 0, 0];
+  const logHexes: string[] = [];
   for (let seed = 1; seed <= runs; seed++) {
     const random = seededRandom(seed);
     const draw = (): PeerProfile => ({ rate: (1 + 3 * random()) * MBIT, rttMs: 80 + 170 * random() });
@@ -289,9 +292,11 @@ export function badSwarms(runs: number, tuning: Partial<Tuning> = {}): BadSwarmR
     }
     lists.seek.push(...player.seekMs);
     bans += swarm.banned.length;
+    logHexes.push(swarm.log.hex);
   }
   const p95 = (list: readonly number[]) => percentile(list, 0.95)!;
   return {
+    logHexes,
     startP95Ms: p95(lists.start),
     startLimitP95Ms: p95(lists.startLimit),
     seekP50Ms: percentile(lists.seek, 0.5)!,

@@ -2,6 +2,7 @@
 import { Scheduler } from "../../src/swarm/scheduler/scheduler.ts";
 import type { Tuning } from "../../src/swarm/scheduler/tuning.ts";
 import { EventQueue, seededRandom } from "./event-queue.ts";
+import { MessageLog } from "./message-log.ts";
 import { type PeerProfile, SimPeer } from "./sim-peer.ts";
 
 export interface SwarmProfile {
@@ -31,6 +32,8 @@ export class SimSwarm {
   readonly have: Uint8Array;
   readonly peers = new Map<number, SimPeer>();
   readonly random: () => number;
+  /** Everything that the scheduler decides, and when. */
+  readonly log = new MessageLog();
   receivedBytes = 0;
   wastedBytes = 0;
   failedPieces = 0;
@@ -74,13 +77,19 @@ export class SimSwarm {
       {
         request: (peer, piece, offset, length) => {
           this.requests++;
+          this.log.note(this.nowMs, "request", peer, piece, offset, length);
           this.peers.get(peer)?.request(piece, offset, length);
         },
-        cancel: (peer, piece, offset) => this.peers.get(peer)?.cancel(piece, offset),
+        cancel: (peer, piece, offset, length) => {
+          this.log.note(this.nowMs, "cancel", peer, piece, offset, length);
+          this.peers.get(peer)?.cancel(piece, offset);
+        },
         interested: (peer, value) => {
+          this.log.note(this.nowMs, "interested", peer, Number(value));
           if (value) this.peers.get(peer)?.start();
         },
         drop: (peer) => {
+          this.log.note(this.nowMs, "drop", peer);
           this.dropped.push(peer);
           this.queue.after(0, () => this.leave(peer));
         },

@@ -5,6 +5,7 @@
  */
 import type { Tuning } from "../../src/swarm/scheduler/tuning.ts";
 import { seededRandom } from "./event-queue.ts";
+import { beginLog } from "./message-log.ts";
 import { EventWheel } from "./event-wheel.ts";
 import { SimPlayer } from "./sim-player.ts";
 import { Streamer } from "./streamer.ts";
@@ -25,6 +26,8 @@ export interface StreamersProfile {
   /** Up-link of the seeder in bitrates. Default 1.2. */
   readonly seederRatio?: number;
   readonly tuning?: Partial<Tuning>;
+  /** Keeps a digest of all requests. Default false: it costs time. */
+  readonly keepsLog?: boolean;
 }
 
 export interface StreamersResult {
@@ -45,6 +48,8 @@ export interface StreamersResult {
   readonly duplicateShare: number;
   /** Viewers who saw the film to its end before the simulation ended. */
   readonly finished: number;
+  /** Digest of all requests and cancels, in their order; null when none was kept. */
+  readonly logHex: string | null;
 }
 
 /** Up-links in bitrates, with the share of viewers that have them, as in the scenarios of live distribution. */
@@ -63,6 +68,7 @@ export function simulateStreamers(profile: StreamersProfile): StreamersResult {
   const { viewers, order, seed = 1, bytesPerS = 250_000, filmS = 300, arrivalS = 60, seederRatio = 1.2 } = profile;
   const random = seededRandom(seed);
   const queue = new EventWheel();
+  const log = profile.keepsLog === true ? beginLog(queue) : null;
   const totalBytes = bytesPerS * filmS;
   const pieceCount = Math.ceil(totalBytes / PIECE_BYTES);
   const shape = { pieceCount, pieceLengthBytes: PIECE_BYTES, totalBytes, blockBytes: BLOCK_BYTES };
@@ -128,6 +134,7 @@ export function simulateStreamers(profile: StreamersProfile): StreamersResult {
     viewerShare: fromViewers / received,
     duplicateShare: sum(members.map((member) => member.wastedBytes)) / received,
     finished: players.filter(({ done }) => done).length,
+    logHex: log?.hex ?? null,
   };
 }
 

@@ -2,6 +2,7 @@
 import { CHOKE_ROUND_MS, chooseUnchoked, DEFAULT_UPLOAD_SLOTS } from "../../src/swarm/choker.ts";
 import { RateMeter } from "../../src/swarm/rate-meter.ts";
 import { Scheduler } from "../../src/swarm/scheduler/scheduler.ts";
+import { logOf } from "./message-log.ts";
 import type { SchedulerShape } from "../../src/swarm/scheduler/types.ts";
 import type { Tuning } from "../../src/swarm/scheduler/tuning.ts";
 import { uploadSlots } from "../../src/swarm/upload-slots.ts";
@@ -68,8 +69,14 @@ export class Streamer {
     this.scheduler = new Scheduler(
       shape,
       {
-        request: (peer, piece, offset, length) => this.neighbours.get(peer)?.download.request(piece, offset, length),
-        cancel: (peer, piece, offset) => this.neighbours.get(peer)?.download.cancel(piece, offset),
+        request: (peer, piece, offset, length) => {
+          logOf(queue)?.note(this.nowMs, "request", id, peer, piece, offset, length);
+          this.neighbours.get(peer)?.download.request(piece, offset, length);
+        },
+        cancel: (peer, piece, offset, length) => {
+          logOf(queue)?.note(this.nowMs, "cancel", id, peer, piece, offset, length);
+          this.neighbours.get(peer)?.download.cancel(piece, offset);
+        },
         interested: (peer, value) => this.neighbours.get(peer)?.download.setInterested(value),
         drop: (peer) => queue.after(0, () => this.#part(peer)),
       },
