@@ -1,13 +1,12 @@
 /** State shared by the parts of the scheduler, and the few operations that change it and call the host. */
-import { ACTIVE, BLOCK_HERE, MISSING, PieceBook } from "./pieces.ts";
+import { ACTIVE, BLOCK_HERE, PieceBook } from "./pieces.ts";
+import { IdlePeers } from "./idle-peers.ts";
+import { PeerPool } from "./peer-pool.ts";
 import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
-import type { Rarity } from "./rarity.ts";
-import type { ReaderState } from "./reader-state.ts";
+import { Rarity } from "./rarity.ts";
+import { ReaderState } from "./reader-state.ts";
 import type { Tuning } from "./tuning.ts";
 import type { ForgetPiece, SchedulerActions, SchedulerShape } from "./types.ts";
-
-/** Sums over peers stay valid for this long. */
-const SURVEY_EVERY_MS = 5;
 
 /** The scheduler's shared state. */
 export class Core {
@@ -15,62 +14,78 @@ export class Core {
   readonly actions: SchedulerActions;
   readonly #forgetPiece: ForgetPiece;
   readonly tuning: Tuning;
-  readonly peers = new Map<number, PeerState>();
-  readonly readers = new Map<number, ReaderState>();
-  /** The background download; null when there is none. */
-  rarity: Rarity | null = null;
-  /** Counts changes that may give an idle peer something to do. */
-  version = 0;
-  /** Bytes/s assumed for peers with no history: half the median of the known rates. */
-  unknownRate: number;
-  /** Whether any usable peer has delivered enough for its rate to be known. */
-  proven = false;
-  /** Bytes/s of all usable peers. */
-  poolRate = 0;
-  /** Shortest time in which some usable peer could deliver one more block. */
-  bestEtaMs = 0;
+  readonly pool: PeerPool;
+  readonly idle = new IdlePeers();
+  readonly #readers = new Map<number, ReaderState>();
+  #rarity: Rarity | null = null;
   /** Unfinished pieces no reader wants, least recently wanted first. */
-  readonly abandoned = new Set<ActivePiece>();
-  /**
-   * A reader's critical span in blocks, divided by the peers: the most that is requested from a peer of unknown rate.
-   */
-  share = 1;
-  /**
-   * Every reader has media ahead, and the peers bring much more than the bitrate. Then short seeks matter more than
-   * speed.
-   */
-  #calm = false;
-  /** The memory limit for unfinished pieces kept a peer from starting one. */
-  limited = false;
+  readonly #abandoned = new Set<ActivePiece>();
+  /** Blocks assigned for each reader, and for the one that got most. */
+  readonly #servedBlocks = new WeakMap<ReaderState, number>();
   #mostServed = 0;
-  #surveyedMs = Number.NEGATIVE_INFINITY;
-  #surveyedPeers = 0;
-  readonly #rates: number[] = [];
 
   constructor(shape: SchedulerShape, actions: SchedulerActions, forgetPiece: ForgetPiece, tuning: Tuning) {
     this.book = new PieceBook(shape);
     this.actions = actions;
     this.#forgetPiece = forgetPiece;
     this.tuning = tuning;
-    this.unknownRate = tuning.unknownBytesPerSecond;
+    this.pool = new PeerPool(this.book, this.#readers, tuning);
+  }
+
+  /** All peers by their numbers. */
+  get peers(): ReadonlyMap<number, PeerState> {
+    return this.pool.peers;
+  }
+
+  /** All readers by their numbers. */
+  get readers(): ReadonlyMap<number, ReaderState> {
+    return this.#readers;
+  }
+
+  /** The background download; null when there is none. */
+  get rarity(): Rarity | null {
+    return this.#rarity;
+  }
+
+  /** Adds a reader. */
+  openReader(id: number): ReaderState {
+    const reader = new ReaderState(id, this.book, this.tuning);
+    this.#readers.set(id, reader);
+    return reader;
+  }
+
+  /** Removes a reader; what it wanted is not given up. */
+  closeReader(id: number): void {
+    this.#readers.delete(id);
+  }
+
+  /** Pieces that are downloaded in the background; null: none. */
+  setBackground(range: { readonly firstPiece: number; readonly endPiece: number } | null): void {
+    const end = range === null ? 0 : Math.min(range.endPiece, this.book.pieceCount);
+    const first = range === null ? 0 : Math.max(range.firstPiece, 0);
+    this.#rarity = range === null ? null : new Rarity(this.book, first, Math.max(first, end), this.tuning.random);
   }
 
   /** How much queue a peer may keep beyond its round trip. */
   slackMs(peer: PeerState): number {
     const { tuning } = this;
     if (this.readers.size === 0) return tuning.backgroundSlackMs;
-    return this.#calm && peer.rate(0) < tuning.fastBytesPerSecond ? tuning.calmSlackMs : tuning.readerSlackMs;
+    return this.pool.isCalm && peer.rate(0) < tuning.fastBytesPerSecond ? tuning.calmSlackMs : tuning.readerSlackMs;
   }
 
   /** Blocks assigned for the reader, compared with what others got. Time in which it wanted nothing is soon forgiven. */
   shareOf(reader: ReaderState): number {
-    return Math.max(reader.servedBlocks, this.#mostServed - this.tuning.fairnessBytes / this.book.blockBytes);
+    return Math.max(
+      this.#servedBlocks.get(reader) ?? 0,
+      this.#mostServed - this.tuning.fairnessBytes / this.book.blockBytes,
+    );
   }
 
   /** A block is assigned for the reader. */
   served(reader: ReaderState): void {
-    reader.servedBlocks = this.shareOf(reader) + 1;
-    this.#mostServed = Math.max(this.#mostServed, reader.servedBlocks);
+    const blocks = this.shareOf(reader) + 1;
+    this.#servedBlocks.set(reader, blocks);
+    this.#mostServed = Math.max(this.#mostServed, blocks);
   }
 
   /**
@@ -79,7 +94,7 @@ export class Core {
    */
   isNew(nowMs: number): boolean {
     const { newMs, amplePeers } = this.tuning;
-    if (this.proven || this.peers.size < amplePeers) return false;
+    if (this.pool.isProven || this.peers.size < amplePeers) return false;
     let isWaiting = false;
     for (const { waitingSinceMs } of this.readers.values()) {
       isWaiting ||= waitingSinceMs !== null && nowMs - waitingSinceMs < newMs;
@@ -124,7 +139,7 @@ export class Core {
 
   /** The piece's block state, taken out of the background order. */
   start(piece: number): ActivePiece {
-    this.rarity?.remove(piece);
+    this.#rarity?.remove(piece);
     return this.book.activate(piece);
   }
 
@@ -165,8 +180,19 @@ export class Core {
 
   /** A block of the piece can be asked for again. */
   freed(piece: number): void {
-    this.version++;
+    this.idle.wakeAll();
     for (const reader of this.readers.values()) reader.rewind(piece);
+  }
+
+  /** The piece is verified. */
+  verified(piece: number): void {
+    this.#rarity?.remove(piece);
+    const part = this.book.parts.get(piece);
+    if (part !== undefined) {
+      this.releasePart(part);
+      this.#abandoned.delete(part);
+    }
+    this.book.have(piece);
   }
 
   /** All blocks of the unverified piece are wanted again. */
@@ -174,8 +200,8 @@ export class Core {
     const part = this.book.parts.get(piece);
     if (part !== undefined) {
       this.releasePart(part);
-      this.abandoned.delete(part);
-      this.book.deactivate(part, MISSING);
+      this.#abandoned.delete(part);
+      this.book.deactivate(part);
     }
     this.reopened(piece);
   }
@@ -208,7 +234,7 @@ export class Core {
 
   /** The piece is entirely missing again. */
   reopened(piece: number): void {
-    this.rarity?.add(piece);
+    this.#rarity?.add(piece);
     this.freed(piece);
   }
 
@@ -225,10 +251,10 @@ export class Core {
         if (part.piece >= from && part.piece < end) this.#abandonPart(part, nowMs);
       }
     }
-    let bytes = this.abandoned.size * book.pieceBytes;
-    for (const part of this.abandoned) {
+    let bytes = this.#abandoned.size * book.pieceBytes;
+    for (const part of this.#abandoned) {
       if (bytes <= this.tuning.abandonedLimitBytes) break;
-      if (this.wanted(part.piece)) this.abandoned.delete(part);
+      if (this.wanted(part.piece)) this.#abandoned.delete(part);
       else this.forget(part);
       bytes -= book.pieceBytes;
     }
@@ -236,7 +262,7 @@ export class Core {
 
   #abandonPart(part: ActivePiece, nowMs: number): void {
     if (this.book.state[part.piece] !== ACTIVE || this.wanted(part.piece)) return;
-    if (this.rarity?.covers(part.piece)) return;
+    if (this.#rarity?.covers(part.piece)) return;
     for (let block = 0; block < part.blocks; block++) {
       for (let copy: BlockRequest | null = part.asked[block]!; copy !== null;) {
         const next: BlockRequest | null = copy.copy;
@@ -244,7 +270,7 @@ export class Core {
         copy = next;
       }
     }
-    this.abandoned.add(part);
+    this.#abandoned.add(part);
   }
 
   /** Ends all requests for a piece. */
@@ -256,10 +282,10 @@ export class Core {
 
   /** Gives up the arrived blocks of a piece. */
   forget(part: ActivePiece): void {
-    this.abandoned.delete(part);
+    this.#abandoned.delete(part);
     this.releasePart(part);
     const held = part.here > 0 || part.cuts.size > 0;
-    this.book.deactivate(part, 0);
+    this.book.deactivate(part);
     this.reopened(part.piece);
     if (held) this.#forgetPiece(part.piece);
   }
@@ -268,42 +294,8 @@ export class Core {
   hasWork(): boolean {
     // Called at every step of every reader, even when nothing is missing.
     if (this.book.missingCount === 0) return false;
-    if (this.rarity !== null) return true;
+    if (this.#rarity !== null) return true;
     for (const reader of this.readers.values()) if (reader.advance() < reader.windowEnd) return true;
     return false;
-  }
-
-  /** Refreshes the sums over peers, unless they are fresh. */
-  survey(nowMs: number): void {
-    if (nowMs - this.#surveyedMs < SURVEY_EVERY_MS && this.peers.size === this.#surveyedPeers) return;
-    this.#surveyedMs = nowMs;
-    this.#surveyedPeers = this.peers.size;
-    const rates = this.#rates;
-    rates.length = 0;
-    for (const peer of this.peers.values()) {
-      peer.judge(nowMs, this.proven);
-      if (peer.measured && peer.usable) rates.push(peer.rate(0));
-    }
-    rates.sort((a, b) => a - b);
-    this.proven = rates.length > 0;
-    // Half the median: when others have a known rate, a stranger must not be trusted with blocks that are due now.
-    this.unknownRate = this.proven ? rates[rates.length >> 1]! / 2 : this.tuning.unknownBytesPerSecond;
-    const critical = Math.max(this.tuning.criticalBytes, this.book.pieceBytes) / this.book.blockBytes;
-    // Choking peers count too: they will want their share a round trip later.
-    this.share = Math.max(1, Math.floor(critical / Math.max(1, this.peers.size)));
-    this.poolRate = 0;
-    this.bestEtaMs = Number.POSITIVE_INFINITY;
-    for (const peer of this.peers.values()) {
-      if (!peer.takesRequests) continue;
-      this.poolRate += peer.rate(this.unknownRate);
-      this.bestEtaMs = Math.min(this.bestEtaMs, peer.etaMs(this.unknownRate, nowMs));
-    }
-    this.#calm = true;
-    for (const reader of this.readers.values()) {
-      const ahead = reader.advance() * this.book.pieceBytes - reader.position;
-      this.#calm &&= ahead > reader.bytesPerSecond * (this.tuning.calmMs / 1000) ||
-        reader.cursor >= reader.windowEnd;
-      this.#calm &&= this.poolRate > 2 * reader.bytesPerSecond;
-    }
   }
 }

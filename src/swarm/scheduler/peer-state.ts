@@ -9,23 +9,19 @@
  * blocks: a peer is asked for what a reader waits for at once, for anything else only when they are through. Common clients
  * read blocks that are requested together from disk in any order, so further requests would delay the awaited ones.
  *
- * Some clients answer on a timer (Transmission: every 500 ms), then with everything that was asked for. For them
- * the pause counts as part of the round trip, or they would be silent most of the time.
+ * For clients that answer on a timer (`AnswerPauses`) the pause counts as part of the round trip, or they would be silent
+ * most of the time.
  */
 import type { PieceOf, RequestAt } from "./active-piece.ts";
-import { AvoidedPieces } from "./avoided-pieces.ts";
+import { AnswerPauses } from "./answer-pauses.ts";
 import { BaseRoundTrip } from "./base-round-trip.ts";
 import { DeliveryRate } from "./delivery-rate.ts";
+import { Holdings } from "./holdings.ts";
 import { LateBlocks } from "./late-blocks.ts";
+import { Permits } from "./permits.ts";
+import { RequestQueue } from "./request-queue.ts";
 import { SuggestedPieces } from "./suggested-pieces.ts";
 import type { Tuning } from "./tuning.ts";
-
-/** Shorter silences are jitter, ms. */
-const MIN_PAUSE_MS = 100;
-/** Longest pause between bursts that the depth compensates for, ms: bounds what a seek waits for. */
-const MAX_PAUSE_MS = 1000;
-/** After this long without recurring, a pause is forgotten, or replaced by a shorter one that did recur, ms. */
-const PAUSE_MEMORY_MS = 15_000;
 
 /** One request at one peer. */
 export type BlockRequest = RequestAt<PeerState>;
@@ -41,55 +37,29 @@ export class PeerState {
   readonly id: number;
   /** A web seed gets no requests. It asks for runs of blocks and fetches one after another. */
   readonly isWebSeed: boolean;
-  fast: boolean;
-  limit: number;
-  seed = false;
-  bits: Uint8Array | null = null;
-  /** Its handshake is not done. Assume that it has everything and does not choke us. */
-  presumed = false;
-  /** True while a peer that was asked before its handshake was done has not sent a block. */
-  doubtful = false;
-  /** Pieces it has and we lack (unused for seeds). */
-  useful = 0;
-  interested = false;
-  choked = true;
-  allowed: Set<number> | null = null;
+  /** What it has. */
+  readonly holdings = new Holdings();
+  /** What it would serve. */
+  readonly permits = new Permits();
   readonly suggested = new SuggestedPieces();
-  /** Silent too long: it is only probed. */
-  stalled = false;
-  silentSinceMs = 0;
-  /** The host was asked to drop it. */
-  dropped = false;
-  stalledMs = 0;
-  probedMs = 0;
-  outstanding = 0;
-  oldest: BlockRequest | null = null;
-  newest: BlockRequest | null = null;
-  /** Since when it has owed something without a break. */
-  busySinceMs = 0;
-  lastDataMs = -Infinity;
-  slowStart = true;
-  /** True once the peer turned out to be slow and the requests behind its first block were taken back. */
-  relieved = false;
-  window: number;
-  /** Value of `Core.version` at which there was no work for it. */
-  idleVersion = -1;
-  /** Scratch of the scheduler's ordering. */
-  sortMs = 0;
-  /** Where the scan of its bits for background work continues. */
-  scanByte = 0;
-  /** The piece it fetches in the background. */
-  current: number = -1;
-  /** Requests for what nobody wants any more that can't be called back. */
-  strays = 0;
   /** Blocks that may come although no request for them is recorded. */
   readonly late = new LateBlocks();
-  /** Pieces that it recently rejected. */
-  readonly avoided = new AvoidedPieces();
+  readonly #queue = new RequestQueue<PeerState>();
+  #fast: boolean;
+  #limit: number;
+  #presumed = false;
+  #doubtful = false;
+  #stalled = false;
+  /** Since when it has owed something without a break. */
+  #busySinceMs = 0;
+  #lastDataMs = -Infinity;
+  #slowStart = true;
+  #window: number;
   readonly #tuning: Tuning;
   readonly #blockBytes: number;
   readonly #rate: DeliveryRate;
   readonly #route: BaseRoundTrip;
+  readonly #pauses: AnswerPauses;
   /** The newest blocks in its queue, requested when it would run dry before they could come, and when the first comes. */
   #trainBlocks = 0;
   #trainMs = -Infinity;
@@ -101,13 +71,6 @@ export class PeerState {
   #mostRate = Infinity;
   /** Bytes here of the block that it is sending. */
   #partBytes = 0;
-  /** Longest recent silence of a peer that answers in bursts; 0 for others. */
-  #pauseMs = 0;
-  #pauseSetMs = 0;
-  #pauseSeenMs = 0;
-  /** Start of the present burst (data without a longer silence since then), and the number of its blocks. */
-  #burstMs = Number.POSITIVE_INFINITY;
-  #burstBlocks = 0;
 
   /** `limit`: requests that it may have at once, or "web seed". */
   constructor(
@@ -120,30 +83,73 @@ export class PeerState {
   ) {
     this.id = id;
     this.isWebSeed = limit === "web seed";
-    this.limit = limit === "web seed" ? 0 : limit;
-    this.fast = fast;
+    this.#limit = limit === "web seed" ? 0 : limit;
+    this.#fast = fast;
     this.#tuning = tuning;
     this.#blockBytes = blockBytes;
     this.#rate = new DeliveryRate(blockBytes, tuning);
     this.#route = new BaseRoundTrip(rttMs, tuning.unknownRttMs);
-    this.window = tuning.firstDepthBlocks;
+    this.#pauses = new AnswerPauses(this.#route, tuning.readerSlackMs);
+    this.#window = tuning.firstDepthBlocks;
+  }
+
+  /** Its handshake is not done: we assume that it has everything and does not choke us. */
+  get presumed(): boolean {
+    return this.#presumed;
+  }
+
+  /** True while a peer that was asked before its handshake was done has not sent a block. */
+  get doubtful(): boolean {
+    return this.#doubtful;
+  }
+
+  /** Silent too long: it is only probed. */
+  get stalled(): boolean {
+    return this.#stalled;
+  }
+
+  /** It speaks BEP 6. */
+  get fast(): boolean {
+    return this.#fast;
+  }
+
+  /** Requests that it may have at once. */
+  get limit(): number {
+    return this.#limit;
+  }
+
+  get outstanding(): number {
+    return this.#queue.count;
+  }
+
+  get oldest(): BlockRequest | null {
+    return this.#queue.oldest;
+  }
+
+  get lastDataMs(): number {
+    return this.#lastDataMs;
+  }
+
+  get seed(): boolean {
+    return this.holdings.isSeed;
+  }
+
+  get choked(): boolean {
+    return this.permits.isChoking;
   }
 
   has(piece: number): boolean {
-    return this.seed || (this.bits !== null && (this.bits[piece >> 3]! & (0x80 >> (piece & 7))) !== 0);
+    return this.holdings.has(piece);
   }
 
   /** Whether it may be asked for the piece now (it has it, isn't choking it, didn't just reject it). */
   offers(piece: number, nowMs: number): boolean {
-    if (this.presumed) return true;
-    if (!this.has(piece)) return false;
-    if (this.choked && (this.allowed === null || !this.allowed.has(piece))) return false;
-    return !this.avoided.has(piece, nowMs);
+    return this.#presumed || (this.holdings.has(piece) && this.permits.grants(piece, nowMs));
   }
 
   /** Whether it could be asked for anything. */
   get usable(): boolean {
-    return !this.stalled && (this.presumed || !this.choked || this.allowed !== null);
+    return !this.#stalled && (this.#presumed || this.permits.isOpen);
   }
 
   /** Whether it could be sent a request. */
@@ -151,11 +157,35 @@ export class PeerState {
     return this.usable && !this.isWebSeed;
   }
 
+  /** It is asked before its handshake is done. */
+  presume(): void {
+    this.#presumed = this.#doubtful = true;
+  }
+
+  /** What it has not sent is not held against its handshake any more. */
+  trust(): void {
+    this.#doubtful = false;
+  }
+
+  /** It gets no requests until `restart`: it fell silent, or left. */
+  stall(): void {
+    this.#stalled = true;
+  }
+
+  setLimit(limit: number): void {
+    this.#limit = limit;
+  }
+
+  /** We were held up ourselves: its silence counts from now on. */
+  excuse(nowMs: number): void {
+    if (this.outstanding > 0) this.#busySinceMs = nowMs;
+  }
+
   /** Called after the handshake, which shows more of the round trip than connecting did. */
   settle(limit: number, fast: boolean, rttMs: number | null): void {
-    this.presumed = false;
-    this.limit = limit;
-    this.fast = fast;
+    this.#presumed = false;
+    this.#limit = limit;
+    this.#fast = fast;
     if (rttMs !== null) this.#route.set(rttMs);
   }
 
@@ -167,15 +197,11 @@ export class PeerState {
   }
 
   enqueue(request: BlockRequest): void {
-    request.newer = null;
-    request.older = this.newest;
-    if (this.newest === null) {
-      this.oldest = request;
-      this.busySinceMs = request.sentMs;
+    if (this.oldest === null) {
+      this.#busySinceMs = request.sentMs;
       this.#rate.pause();
       this.#partBytes = this.#busyBytes = 0;
-    } else this.newest.newer = request;
-    this.newest = request;
+    }
     const { sentMs } = request;
     const { rttMs } = this;
     const drainMs = this.#drainMs(this.#tuning.unknownBytesPerSecond, sentMs);
@@ -185,7 +211,7 @@ export class PeerState {
     }
     request.dueMs = sentMs + Math.max(drainMs, rttMs) + this.#blockMs(this.#tuning.unknownBytesPerSecond);
     this.#trainBlocks++;
-    this.outstanding++;
+    this.#queue.push(request);
   }
 
   /**
@@ -195,25 +221,18 @@ export class PeerState {
   strand(request: BlockRequest, nowMs: number): boolean {
     if (request.stray) return true;
     const blockMs = this.#blockMs(this.#tuning.unknownBytesPerSecond);
-    if (this.isWebSeed || this.presumed || request.dueMs > nowMs + this.rttMs + blockMs) return false;
-    request.stray = true;
-    this.strays++;
+    if (this.isWebSeed || this.#presumed || request.dueMs > nowMs + this.rttMs + blockMs) return false;
+    this.#queue.strand(request);
     return true;
   }
 
   dequeue(request: BlockRequest): void {
-    if (request.older === null) this.oldest = request.newer;
-    else request.older.newer = request.newer;
-    if (request.newer === null) this.newest = request.older;
-    else request.newer.older = request.older;
-    this.outstanding--;
-    if (request.stray) this.strays--;
+    this.#queue.remove(request);
   }
 
   /** Numbers its requests by their position in its queue. */
   rank(): void {
-    let place = 0;
-    for (let request = this.oldest; request !== null; request = request.newer) request.rank = place++;
+    this.#queue.rank();
   }
 
   get measured(): boolean {
@@ -227,7 +246,7 @@ export class PeerState {
 
   /** Time has passed: a peer of unknown rate that brought little is slow. While others deliver, silence says nothing. */
   judge(nowMs: number, isProven: boolean): void {
-    const sinceMs = !this.outstanding || (isProven && !this.#busyBytes) ? 0 : nowMs - this.busySinceMs - this.rttMs;
+    const sinceMs = !this.outstanding || (isProven && !this.#busyBytes) ? 0 : nowMs - this.#busySinceMs - this.rttMs;
     this.#mostRate = sinceMs <= 0 ? Infinity : ((this.#busyBytes + this.#blockBytes / 2) * 1000) / sinceMs;
   }
 
@@ -249,7 +268,7 @@ export class PeerState {
 
   /** Base round trip, plus the pause of a peer that answers in bursts. */
   get rttMs(): number {
-    return this.#route.ms + this.#pauseMs;
+    return this.#route.ms + this.#pauses.pauseMs;
   }
 
   /** Time until one more block could be here. */
@@ -281,51 +300,28 @@ export class PeerState {
 
   /** Time since its last sign of life while it owed something. */
   silenceMs(nowMs: number): number {
-    return this.outstanding === 0 ? 0 : nowMs - Math.max(this.busySinceMs, this.lastDataMs);
+    return this.outstanding === 0 ? 0 : nowMs - Math.max(this.#busySinceMs, this.#lastDataMs);
   }
 
   /** Time until a ranked request is likely to be served; the longer the silence, the longer this gets. */
   remainingMs(request: BlockRequest, unknownRate: number, nowMs: number): number {
     const blockMs = this.#blockMs(unknownRate);
-    const sinceMs = nowMs - Math.max(this.lastDataMs, this.busySinceMs + this.rttMs);
+    const sinceMs = nowMs - Math.max(this.#lastDataMs, this.#busySinceMs + this.rttMs);
     const overdueMs = Math.max(0, sinceMs - blockMs);
     const blocks = request.rank + 1 + this.late.due(nowMs) - this.#part;
     return blocks * blockMs - Math.min(sinceMs, blockMs) + 2 * overdueMs;
   }
 
   onBytes(bytes: number, nowMs: number): void {
-    this.#noticePause(nowMs);
-    this.lastDataMs = nowMs;
+    if (this.#pauses.notice(nowMs, this.#lastDataMs, this.#busySinceMs, this.oldest?.sentMs ?? null)) {
+      if (!this.#slowStart) this.#window = this.outstanding;
+      this.#slowStart = true;
+    }
+    this.#lastDataMs = nowMs;
     this.#partBytes += bytes;
     if (this.#busyBytes === 0) [this.#begunMs, this.#begunBytes] = [nowMs, bytes];
     this.#busyBytes += bytes;
     this.#rate.add(bytes, nowMs);
-  }
-
-  /**
-   * Data came after a silence: had the far end run dry? Yes, if the burst before was shorter than the silence and
-   * served everything requested before it; a link that is merely slow always owes something older.
-   */
-  #noticePause(nowMs: number): void {
-    if (this.#pauseMs > 0 && nowMs - this.#pauseSeenMs > PAUSE_MEMORY_MS) this.#pauseMs = 0;
-    const silenceMs = nowMs - this.lastDataMs;
-    if (silenceMs < Math.max(MIN_PAUSE_MS, this.#route.ms + this.#tuning.readerSlackMs)) return;
-    const { oldest } = this;
-    const burstMs = this.#burstMs;
-    const burstBlocks = this.#burstBlocks;
-    this.#burstMs = nowMs;
-    this.#burstBlocks = 0;
-    // It was idle in between, or cut off for long: no evidence.
-    if (oldest === null || this.busySinceMs > this.lastDataMs || silenceMs > 2 * MAX_PAUSE_MS) return;
-    if (burstBlocks < 2 || this.lastDataMs - burstMs > silenceMs || oldest.sentMs < burstMs - this.#route.ms) return;
-    const pauseMs = Math.min(silenceMs, MAX_PAUSE_MS);
-    this.#pauseSeenMs = nowMs;
-    if (pauseMs > this.#pauseMs || nowMs - this.#pauseSetMs > PAUSE_MEMORY_MS) {
-      this.#pauseMs = pauseMs;
-      this.#pauseSetMs = nowMs;
-    }
-    if (!this.slowStart) this.window = this.outstanding;
-    this.slowStart = true;
   }
 
   /** A block of this length is whole, whether it was wanted or not. */
@@ -335,22 +331,22 @@ export class PeerState {
 
   /** The block of `request` came. */
   onBlock(request: BlockRequest, slackMs: number, nowMs: number): void {
-    this.doubtful = false;
-    this.#burstBlocks++;
+    this.#doubtful = false;
+    this.#pauses.block();
     // It would look as if the round trip was a few milliseconds.
     if (request.repeated) return;
     const latencyMs = nowMs - request.sentMs;
     this.#route.add(latencyMs, nowMs);
-    if (!this.slowStart) return;
-    if (this.measured && latencyMs - this.rttMs > slackMs) this.slowStart = false;
-    else if (this.window < this.#tuning.depthCapBlocks) this.window++;
+    if (!this.#slowStart) return;
+    if (this.measured && latencyMs - this.rttMs > slackMs) this.#slowStart = false;
+    else if (this.#window < this.#tuning.depthCapBlocks) this.#window++;
   }
 
   /** Starts over with a shallow pipeline, after a stall. */
   restart(): void {
-    this.stalled = false;
-    this.slowStart = true;
-    this.window = 2;
+    this.#stalled = false;
+    this.#slowStart = true;
+    this.#window = 2;
   }
 
   /**
@@ -358,9 +354,9 @@ export class PeerState {
    * blocks.
    */
   depth(slackMs: number, share: number): number {
-    const cap = Math.min(this.limit, this.#tuning.depthCapBlocks);
-    if (!this.measured) return Math.min(this.window, Math.max(share, 2), cap);
-    if (this.slowStart && !this.isSlow) return Math.min(this.window, cap);
+    const cap = Math.min(this.#limit, this.#tuning.depthCapBlocks);
+    if (!this.measured) return Math.min(this.#window, Math.max(share, 2), cap);
+    if (this.#slowStart && !this.isSlow) return Math.min(this.#window, cap);
     const blocks = Math.ceil((this.rate(1) * (this.rttMs + slackMs)) / 1000 / this.#blockBytes) + 1;
     return Math.min(Math.max(blocks, 2), cap);
   }
@@ -369,16 +365,16 @@ export class PeerState {
   room(slackMs: number, share: number, nowMs: number): Room {
     const depth = this.depth(slackMs, share);
     const owed = this.#owed(nowMs);
-    if (!this.presumed && !this.#isFull(owed, depth, slackMs)) return "any";
+    if (!this.#presumed && !this.#isFull(owed, depth, slackMs)) return "any";
     if (this.outstanding < this.#firstDepth(depth, share)) return "critical";
-    if (this.presumed || this.outstanding >= this.limit) return "none";
-    return this.#isFull(this.outstanding - this.strays, depth, slackMs) ? "none" : "awaited";
+    if (this.#presumed || this.outstanding >= this.#limit) return "none";
+    return this.#isFull(this.outstanding - this.#queue.strayCount, depth, slackMs) ? "none" : "awaited";
   }
 
   /** Whether `blocks` on their way last for a round trip and the slack. */
   #isFull(blocks: number, depth: number, slackMs: number): boolean {
-    if (blocks >= depth || blocks === 0 || this.#pauseMs !== 0) return blocks >= depth;
-    if (!this.isSlow && (!this.measured || this.slowStart || blocks < 2)) return false;
+    if (blocks >= depth || blocks === 0 || this.#pauses.pauseMs !== 0) return blocks >= depth;
+    if (!this.isSlow && (!this.measured || this.#slowStart || blocks < 2)) return false;
     return (blocks - this.#part) * this.#blockMs(Infinity) > this.rttMs + slackMs;
   }
 
@@ -393,8 +389,8 @@ export class PeerState {
     const first = Math.min(share, this.#tuning.firstCriticalBlocks);
     // TCP starts slowly: until then the rate says little. After a `restart` the depth stays small.
     if (
-      this.isSlow || this.#rate.countedBytes >= first * this.#blockBytes || this.window < this.#tuning.firstDepthBlocks
+      this.isSlow || this.#rate.countedBytes >= first * this.#blockBytes || this.#window < this.#tuning.firstDepthBlocks
     ) return 0;
-    return Math.min(Math.max(depth, first), this.limit, this.#tuning.depthCapBlocks);
+    return Math.min(Math.max(depth, first), this.#limit, this.#tuning.depthCapBlocks);
   }
 }

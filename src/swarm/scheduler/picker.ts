@@ -32,6 +32,10 @@ export class Picker {
   block = 0;
   /** How much of the block; undefined: all of it. */
   bytes: number | undefined;
+  /** The piece that each peer fetches in the background. */
+  readonly #current = new WeakMap<PeerState, number>();
+  /** The memory limit for unfinished pieces kept a peer from starting one. */
+  #isLimited = false;
   #piece = -1;
   #dueMs = 0;
   #skipBytes = 0;
@@ -85,6 +89,18 @@ export class Picker {
     return core.start(next);
   }
 
+  /** The peer fetches the piece in the background from now on. */
+  assign(peer: PeerState, piece: number): void {
+    this.#current.set(peer, piece);
+  }
+
+  /** A piece is done. Returns whether its memory was lacking. */
+  roomMade(): boolean {
+    const wasLimited = this.#isLimited;
+    this.#isLimited = false;
+    return wasLimited;
+  }
+
   /** Whether the background download may start another piece. */
   #hasRoom(): boolean {
     const { book, tuning } = this.#core;
@@ -103,11 +119,11 @@ export class Picker {
    * a block. Where a block takes seconds, the last blocks would arrive one after another while most peers have none.
    */
   #partBytes(peer: PeerState, part: ActivePiece): number | undefined {
-    const { book, poolRate, tuning } = this.#core;
+    const { book, pool, tuning } = this.#core;
     if (!peer.measured || peer.isWebSeed || book.failed.has(part.piece)) return undefined;
     const rate = peer.rate(1);
     if ((book.blockBytes * 1000) / rate < tuning.slowBlockMs) return undefined;
-    const share = (book.freeBytes(part.piece) * rate) / Math.max(poolRate, rate);
+    const share = (book.freeBytes(part.piece) * rate) / Math.max(pool.bytesPerSecond, rate);
     const { leastPartBytes } = tuning;
     const bytes = Math.max(1, Math.ceil(share / leastPartBytes)) * leastPartBytes;
     return bytes < book.blockBytes ? bytes : undefined;
@@ -139,14 +155,14 @@ export class Picker {
     const owner = part?.sole === true ? part.owner : null;
     if (part !== undefined && owner !== null && owner !== peer) {
       const trusted = peers.get(owner.id) === owner && owner.usable && owner.offers(piece, nowMs);
-      const fairMs = SOLE_MS + (2000 * book.pieceBytes) / owner.rate(this.#core.unknownRate);
+      const fairMs = SOLE_MS + (2000 * book.pieceBytes) / owner.rate(this.#core.pool.unknownRate);
       if (trusted && nowMs - part.ownedMs < Math.min(fairMs, SOLE_MAX_MS)) return false;
       part.sole = false;
     }
     if (part?.sole === false) return true;
     // Best is a fast peer that had no part in the failure, then any other fast peer.
     const rank = (other: PeerState): number =>
-      other.rate(this.#core.unknownRate) < this.#core.unknownRate ? 0 : failed.suspects.has(other.id) ? 1 : 2;
+      other.rate(this.#core.pool.unknownRate) < this.#core.pool.unknownRate ? 0 : failed.suspects.has(other.id) ? 1 : 2;
     const own = rank(peer);
     if (own === 2) return true;
     for (const other of peers.values()) {
@@ -174,12 +190,12 @@ export class Picker {
     const head = reader.advance();
     if (head >= end) return false;
     let skip = 0;
-    const late = etaMs - Math.max(core.bestEtaMs * TOLERANCE_FACTOR, core.bestEtaMs + TOLERANCE_MS);
+    const late = etaMs - Math.max(core.pool.bestEtaMs * TOLERANCE_FACTOR, core.pool.bestEtaMs + TOLERANCE_MS);
     // A slow peer gets a smaller part of what is awaited (see `#partBytes`).
     const takesPart = peer.isSlow && head < reader.endOf("awaited");
     if (late > 0 && !takesPart && etaMs + SAFETY_MS > reader.dueMs(head * book.pieceBytes)) {
-      const others = Math.max(0, core.poolRate - peer.rate(core.unknownRate));
-      skip = (others * (etaMs - core.bestEtaMs)) / 1000;
+      const others = Math.max(0, core.pool.bytesPerSecond - peer.rate(core.pool.unknownRate));
+      skip = (others * (etaMs - core.pool.bestEtaMs)) / 1000;
     }
     const inOrderEnd = reader.position + reader.bytesPerSecond * (tuning.inOrderMs / 1000);
     for (let piece = head; piece < end; piece++) {
@@ -200,7 +216,7 @@ export class Picker {
         this.#dueMs = reader.leadMs(nowMs) + reader.dueMs(Math.max(offset, reader.position));
         return true;
       }
-      if (offset > inOrderEnd && !(peer.seed && book.seeds === core.peers.size)) {
+      if (offset > inOrderEnd && !(peer.seed && book.seedCount === core.peers.size)) {
         this.#piece = this.#rarest(peer, piece, end, nowMs);
       }
       this.#skipBytes = skip;
@@ -261,11 +277,12 @@ export class Picker {
     const core = this.#core;
     const { book, rarity } = core;
     if (rarity === null) return false;
-    const current = book.parts.get(peer.current);
+    const currentPiece = this.#current.get(peer) ?? -1;
+    const current = book.parts.get(currentPiece);
     if (current !== undefined && current.free > 0 && this.#may(peer, current.piece, nowMs)) {
       return this.#found(peer, current, this.#blockFor(peer, current), nowMs);
     }
-    const after = peer.isWebSeed ? this.following(peer, peer.current, nowMs) : null;
+    const after = peer.isWebSeed ? this.following(peer, currentPiece, nowMs) : null;
     if (after !== null) return this.#take(peer, after, nowMs);
     // Pieces that others left unfinished come before new ones: they hold memory.
     let shared: ActivePiece | null = null;
@@ -274,7 +291,7 @@ export class Picker {
       if (++looked > MAX_SHARED) break;
       if (!rarity.covers(part.piece) || !this.#may(peer, part.piece, nowMs)) continue;
       const owner = part.owner;
-      const kept = owner !== null && owner !== peer && owner.usable && owner.current === part.piece &&
+      const kept = owner !== null && owner !== peer && owner.usable && this.#current.get(owner) === part.piece &&
         core.peers.get(owner.id) === owner;
       if (!kept) return this.#take(peer, part, nowMs);
       shared ??= part;
@@ -283,7 +300,7 @@ export class Picker {
       const suggested = this.#suggested(peer, nowMs);
       const piece = suggested >= 0 ? suggested : rarity.pick(peer, nowMs);
       if (piece >= 0 && this.#may(peer, piece, nowMs)) return this.#take(peer, core.start(piece), nowMs);
-    } else core.limited = true;
+    } else this.#isLimited = true;
     return shared !== null && this.#found(peer, shared, this.#blockFor(peer, shared), nowMs);
   }
 
@@ -296,7 +313,7 @@ export class Picker {
 
   #take(peer: PeerState, part: ActivePiece, nowMs: number): boolean {
     part.owner = peer;
-    peer.current = part.piece;
+    this.assign(peer, part.piece);
     return this.#found(peer, part, this.#blockFor(peer, part), nowMs);
   }
 }

@@ -23,6 +23,12 @@ export const BLOCK_ASKED = 1;
 /** Arrived. */
 export const BLOCK_HERE = 2;
 
+/** Numbers that others may read. */
+export interface ReadonlyNumbers {
+  readonly length: number;
+  readonly [index: number]: number;
+}
+
 /** A piece that failed its hash. */
 export interface FailedPiece {
   /** Peers whose blocks were in its last failed copy. */
@@ -43,16 +49,13 @@ export class PieceBook {
   readonly totalBytes: number;
   readonly blockBytes: number;
   readonly blocksPerPiece: number;
-  readonly state: Uint8Array;
-  /** Peers that have the piece, without seeds. */
-  readonly availability: Uint16Array;
-  readonly parts = new Map<number, ActivePiece>();
-  /** Active pieces with free blocks. */
-  readonly open = new Set<ActivePiece>();
-  /** Pieces that failed their hash. */
-  readonly failed = new Map<number, FailedPiece>();
-  seeds = 0;
-  missingCount: number;
+  readonly #state: Uint8Array;
+  readonly #availability: Uint16Array;
+  readonly #parts = new Map<number, ActivePiece>();
+  readonly #open = new Set<ActivePiece>();
+  readonly #failed = new Map<number, FailedPiece>();
+  #seedCount = 0;
+  #missingCount: number;
   readonly #short: ReadonlyMap<number, number> | undefined;
   #spare: BlockRequest | null = null;
 
@@ -63,9 +66,74 @@ export class PieceBook {
     this.blockBytes = shape.blockBytes;
     this.#short = shape.shortPieces;
     this.blocksPerPiece = Math.ceil(shape.pieceLengthBytes / shape.blockBytes);
-    this.state = new Uint8Array(shape.pieceCount);
-    this.availability = new Uint16Array(shape.pieceCount);
-    this.missingCount = shape.pieceCount;
+    this.#state = new Uint8Array(shape.pieceCount);
+    this.#availability = new Uint16Array(shape.pieceCount);
+    this.#missingCount = shape.pieceCount;
+  }
+
+  /** Of each piece: `MISSING`, `ACTIVE`, `COMPLETE` or `HAVE`. */
+  get state(): ReadonlyNumbers {
+    return this.#state;
+  }
+
+  /** Peers that have the piece, without seeds. */
+  get availability(): ReadonlyNumbers {
+    return this.#availability;
+  }
+
+  /** Pieces under way. */
+  get parts(): ReadonlyMap<number, ActivePiece> {
+    return this.#parts;
+  }
+
+  /** Active pieces with free blocks. */
+  get open(): ReadonlySet<ActivePiece> {
+    return this.#open;
+  }
+
+  /** Pieces that failed their hash. */
+  get failed(): ReadonlyMap<number, FailedPiece> {
+    return this.#failed;
+  }
+
+  get seedCount(): number {
+    return this.#seedCount;
+  }
+
+  get missingCount(): number {
+    return this.#missingCount;
+  }
+
+  /** A peer became a seed, or is none any more. */
+  countSeed(change: 1 | -1): void {
+    this.#seedCount += change;
+  }
+
+  /** A peer that is no seed has the piece, or lost it. */
+  countHolder(piece: number, change: 1 | -1): void {
+    this.#availability[piece]! += change;
+  }
+
+  /** The piece is verified; no request for it may be live. */
+  have(piece: number): void {
+    const part = this.#parts.get(piece);
+    if (part !== undefined) this.deactivate(part);
+    this.#state[piece] = HAVE;
+    this.#failed.delete(piece);
+    this.#missingCount--;
+  }
+
+  /** A piece that we had is missing again. */
+  lack(piece: number): void {
+    this.#state[piece] = MISSING;
+    this.#missingCount++;
+  }
+
+  /** The hash of the piece failed. The host has banned or cleared earlier senders: only the latest count. */
+  fail(part: ActivePiece): void {
+    const suspects = new Set(part.sources.filter((peer) => peer >= 0));
+    const sole = this.#failed.has(part.piece);
+    this.#failed.set(part.piece, { suspects, sole, senders: sole ? null : part.sources });
   }
 
   pieceLength(piece: number): number {
@@ -78,13 +146,13 @@ export class PieceBook {
 
   /** Whether the piece has a block that was requested from nobody. */
   isOpen(piece: number): boolean {
-    const state = this.state[piece];
+    const state = this.#state[piece];
     if (state === MISSING) return true;
-    return state === ACTIVE && this.parts.get(piece)!.free > 0;
+    return state === ACTIVE && this.#parts.get(piece)!.free > 0;
   }
 
   freeBytes(piece: number): number {
-    const part = this.parts.get(piece);
+    const part = this.#parts.get(piece);
     if (part === undefined) return this.pieceLength(piece);
     let bytes = part.free * this.blockBytes;
     for (const [block, { next, holes }] of part.cuts) {
@@ -95,12 +163,12 @@ export class PieceBook {
 
   /** How many peers may have it: seeds and others. */
   holders(piece: number): number {
-    return this.seeds + this.availability[piece]!;
+    return this.#seedCount + this.#availability[piece]!;
   }
 
   /** The piece's block state, created if absent. Only for missing and active pieces. */
   activate(piece: number): ActivePiece {
-    const known = this.parts.get(piece);
+    const known = this.#parts.get(piece);
     if (known !== undefined) return known;
     const blocks = Math.ceil(this.pieceLength(piece) / this.blockBytes);
     const part: ActivePiece = {
@@ -115,19 +183,19 @@ export class PieceBook {
       hint: 0,
       owner: null,
       ownedMs: 0,
-      sole: this.failed.get(piece)?.sole === true,
+      sole: this.#failed.get(piece)?.sole === true,
     };
-    this.parts.set(piece, part);
-    this.open.add(part);
-    this.state[piece] = ACTIVE;
+    this.#parts.set(piece, part);
+    this.#open.add(part);
+    this.#state[piece] = ACTIVE;
     return part;
   }
 
-  /** Drops the block state; no request may be live. */
-  deactivate(part: ActivePiece, state: number): void {
-    this.parts.delete(part.piece);
-    this.open.delete(part);
-    this.state[part.piece] = state;
+  /** Drops the block state, so that the piece is missing; no request may be live. */
+  deactivate(part: ActivePiece): void {
+    this.#parts.delete(part.piece);
+    this.#open.delete(part);
+    this.#state[part.piece] = MISSING;
   }
 
   /** First free block at or after `from`, -1 when there is none. */
@@ -190,7 +258,7 @@ export class PieceBook {
     part.asked[block] = request;
     if (isFree && (cut === null || (cut.next === length && cut.holes.length === 0))) {
       part.state[block] = BLOCK_ASKED;
-      if (--part.free === 0) this.open.delete(part);
+      if (--part.free === 0) this.#open.delete(part);
     }
     peer.enqueue(request);
     return request;
@@ -230,7 +298,7 @@ export class PieceBook {
     if (part.state[block] !== BLOCK_ASKED || (isCut ? isHere : part.asked[block] !== null)) return false;
     part.state[block] = BLOCK_FREE;
     if (block < part.hint) part.hint = block;
-    if (part.free++ === 0) this.open.add(part);
+    if (part.free++ === 0) this.#open.add(part);
     return true;
   }
 
@@ -257,7 +325,7 @@ export class PieceBook {
    * Of a cut block a peer sends one part at a time, and a web seed none.
    */
   otherBlock(part: ActivePiece, from: number, peer: PeerState): number {
-    const senders = this.failed.get(part.piece)?.senders;
+    const senders = this.#failed.get(part.piece)?.senders;
     const skips = (block: number) =>
       senders?.[block] === peer.id ||
       (part.cuts.has(block) && (peer.isWebSeed || this.find(peer, part, block) !== null));
@@ -276,8 +344,8 @@ export class PieceBook {
       part.here--;
       part.free++;
       part.hint = Math.min(part.hint, block);
-      this.open.add(part);
-      this.state[part.piece] = ACTIVE;
+      this.#open.add(part);
+      this.#state[part.piece] = ACTIVE;
     }
   }
 
@@ -287,16 +355,16 @@ export class PieceBook {
     part.state[block] = BLOCK_FREE;
     part.free++;
     part.hint = Math.min(part.hint, block);
-    this.open.add(part);
+    this.#open.add(part);
   }
 
   /** Records an arrived block; the caller must end its live requests afterwards. */
   arrived(part: ActivePiece, block: number, peer: number): void {
-    if (part.state[block] === BLOCK_FREE && --part.free === 0) this.open.delete(part);
+    if (part.state[block] === BLOCK_FREE && --part.free === 0) this.#open.delete(part);
     part.state[block] = BLOCK_HERE;
     part.cuts.delete(block);
     part.sources[block] = peer;
-    if (++part.here === part.blocks) this.state[part.piece] = COMPLETE;
+    if (++part.here === part.blocks) this.#state[part.piece] = COMPLETE;
   }
 }
 

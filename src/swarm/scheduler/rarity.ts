@@ -19,6 +19,8 @@ export class Rarity {
   readonly #bucketOf: Int16Array;
   readonly #book: PieceBook;
   readonly #random: () => number;
+  /** Where the scan of each peer's bits continues. */
+  readonly #scanFrom = new WeakMap<PeerState, number>();
 
   constructor(book: PieceBook, firstPiece: number, endPiece: number, random: () => number) {
     this.#book = book;
@@ -89,18 +91,27 @@ export class Rarity {
   }
 
   #scan(peer: PeerState, nowMs: number): number {
-    const bits = peer.bits;
+    const { bits } = peer.holdings;
     if (bits === null) return -1;
+    let at = this.#scanFrom.get(peer) ?? 0;
     for (let n = Math.min(bits.length, MAX_SCAN_BYTES); n > 0; n--) {
-      if (peer.scanByte >= bits.length) peer.scanByte = 0;
-      const base = peer.scanByte * 8;
-      if (bits[peer.scanByte] !== 0) {
-        for (let piece = base; piece < base + 8; piece++) {
-          if (!this.covers(piece) || this.#place[piece - this.firstPiece]! < 0) continue;
-          if (peer.offers(piece, nowMs)) return piece;
-        }
+      if (at >= bits.length) at = 0;
+      const found = bits[at] === 0 ? -1 : this.#firstOf(peer, at * 8, nowMs);
+      if (found >= 0) {
+        this.#scanFrom.set(peer, at);
+        return found;
       }
-      peer.scanByte++;
+      at++;
+    }
+    this.#scanFrom.set(peer, at);
+    return -1;
+  }
+
+  /** The first of eight pieces from `base` on that is missing, not begun, and offered by `peer`; -1 when there is none. */
+  #firstOf(peer: PeerState, base: number, nowMs: number): number {
+    for (let piece = base; piece < base + 8; piece++) {
+      if (!this.covers(piece) || this.#place[piece - this.firstPiece]! < 0) continue;
+      if (peer.offers(piece, nowMs)) return piece;
     }
     return -1;
   }

@@ -25,10 +25,7 @@ export class ReaderState {
   windowEnd = 0;
   /** No piece below this (from `first` on) has a free block. */
   cursor = 0;
-  /** Since when the byte at the position has been awaited; null when it has arrived or nobody waits. */
-  waitingSinceMs: number | null = null;
-  /** Blocks assigned for it (see `Core.shareOf`). */
-  servedBlocks = 0;
+  #waitingSinceMs: number | null = null;
   #yieldMs = 0;
   #anchorMs = 0;
   #anchorPosition = -1;
@@ -40,6 +37,16 @@ export class ReaderState {
     this.#book = book;
     this.#tuning = tuning;
     this.bytesPerSecond = tuning.unknownBitrateBytesPerSecond;
+  }
+
+  /** Since when the byte at the position has been awaited; null when it has arrived or nobody waits. */
+  get waitingSinceMs(): number | null {
+    return this.#waitingSinceMs;
+  }
+
+  /** Whether the byte at the position is awaited at `nowMs`. */
+  noteWaiting(isWaiting: boolean, nowMs: number): void {
+    this.#waitingSinceMs = isWaiting ? this.#waitingSinceMs ?? nowMs : null;
   }
 
   /** Takes new demand; returns whether the position jumped (a seek) rather than moved on. */

@@ -18,10 +18,25 @@ const MAX_ENDGAME_PARTS = 64;
 /** Times that a silent peer without others beside it is asked again for the same; then its silence counts. */
 const MAX_REPEATS = 3;
 
+/** A peer that fell silent. */
+interface Silence {
+  readonly sinceMs: number;
+  /** When its requests were taken back. */
+  readonly noticedMs: number;
+  /** When it was last asked for a single block. */
+  probedMs: number;
+}
+
 /** Finds late and lost blocks, and requests them again. */
 export class Rescue {
   readonly #core: Core;
   #copies = 0;
+  /** Of peers that are stalled. */
+  readonly #silences = new WeakMap<PeerState, Silence>();
+  /** Slow peers from which what waited behind their first block was taken back. */
+  readonly #relieved = new WeakSet<PeerState>();
+  /** Peers that the host was asked to drop. */
+  readonly #dropped = new WeakSet<PeerState>();
   /** Times that requests were sent again to a peer since it last sent something. */
   readonly #repeats = new WeakMap<PeerState, { readonly lastDataMs: number; readonly count: number }>();
 
@@ -44,28 +59,28 @@ export class Rescue {
     let freed = false;
     for (const peer of core.peers.values()) {
       if (peer.stalled) {
-        this.#probe(peer, nowMs);
+        const silence = this.#silences.get(peer);
+        if (silence !== undefined) this.#probe(peer, silence, nowMs);
         continue;
       }
       if (this.#relieve(peer)) continue;
       const silenceMs = peer.silenceMs(nowMs);
       if (silenceMs < tuning.stallMs) continue;
       const floorMs = peer.isWebSeed ? tuning.runStallMs : peer.hasBegun ? tuning.begunStallMs : tuning.stallMs;
-      const blocksMs = (3 * book.blockBytes * 1000) / peer.rate(core.unknownRate);
+      const blocksMs = (3 * book.blockBytes * 1000) / peer.rate(core.pool.unknownRate);
       if (silenceMs < Math.max(floorMs, peer.rttMs + blocksMs)) continue;
       if (silenceMs > tuning.dropMs) this.#drop(peer);
       // Without any other peer its requests are the only hope: they stay where they are.
       if (!this.#others(peer)) {
         // Exception: it may have ignored requests sent before its handshake or beyond its limit. They are sent again.
         if (peer.presumed || !this.#mayHaveLost(peer, silenceMs)) continue;
-        peer.doubtful = false;
+        peer.trust();
         core.releaseAll(peer, true);
         freed = true;
         continue;
       }
-      peer.stalled = true;
-      peer.silentSinceMs = nowMs - silenceMs;
-      peer.stalledMs = peer.probedMs = nowMs;
+      peer.stall();
+      this.#silences.set(peer, { sinceMs: nowMs - silenceMs, noticedMs: nowMs, probedMs: nowMs });
       core.releaseAll(peer, true);
       freed = true;
     }
@@ -90,7 +105,7 @@ export class Rescue {
   #makeRoom(): void {
     const core = this.#core;
     for (const peer of core.peers.values()) {
-      const depth = peer.criticalDepth(core.slackMs(peer), core.share);
+      const depth = peer.criticalDepth(core.slackMs(peer), core.pool.share);
       if (!peer.takesRequests || peer.outstanding <= depth) continue;
       peer.rank();
       core.releaseAll(peer, true, (request) => request.rank >= depth >> 1, false);
@@ -103,38 +118,38 @@ export class Rescue {
    */
   #relieve(peer: PeerState): boolean {
     const core = this.#core;
-    if (peer.relieved || !peer.isSlow || peer.isWebSeed || core.readers.size === 0) return false;
-    peer.relieved = true;
+    if (core.readers.size === 0 || !peer.isSlow || peer.isWebSeed || this.#relieved.has(peer)) return false;
+    this.#relieved.add(peer);
     peer.rank();
     core.releaseAll(peer, true, (request) => request.rank > 0 && !request.stray, false);
     return true;
   }
 
   #drop(peer: PeerState): void {
-    if (peer.dropped) return;
-    peer.dropped = true;
+    if (this.#dropped.has(peer)) return;
+    this.#dropped.add(peer);
     this.#core.actions.drop(peer.id, "silent");
   }
 
   /** Asks a silent peer for one block now and then, and drops it if it stays silent. */
-  #probe(peer: PeerState, nowMs: number): void {
+  #probe(peer: PeerState, silence: Silence, nowMs: number): void {
     const core = this.#core;
     const { tuning } = core;
     if (peer.choked || peer.isWebSeed) return;
-    if (nowMs - peer.silentSinceMs > tuning.dropMs && peer.probedMs > peer.stalledMs) {
+    if (nowMs - silence.sinceMs > tuning.dropMs && silence.probedMs > silence.noticedMs) {
       return this.#drop(peer);
     }
     if (!this.#others(peer)) {
       // It is the only hope left.
-      if (nowMs - peer.probedMs >= tuning.lonelyProbeMs) peer.restart();
+      if (nowMs - silence.probedMs >= tuning.lonelyProbeMs) peer.restart();
       return;
     }
-    if (nowMs - peer.probedMs < tuning.probeMs) return;
+    if (nowMs - silence.probedMs < tuning.probeMs) return;
     const part = this.#farthest(peer, nowMs);
     if (part === null) return;
     for (let block = part.blocks - 1; block >= 0; block--) {
       if (part.state[block] === BLOCK_HERE) continue;
-      peer.probedMs = nowMs;
+      silence.probedMs = nowMs;
       // Not recorded as a request: the block stays free for others, and counts if it comes.
       return core.probe(peer, part, block);
     }
@@ -234,7 +249,7 @@ export class Rescue {
       if (copies === 0 && nowMs - copy.sentMs < afterMs) return;
       copies++;
       last = copy;
-      remainingMs = Math.min(remainingMs, copy.peer.remainingMs(copy, core.unknownRate, nowMs));
+      remainingMs = Math.min(remainingMs, copy.peer.remainingMs(copy, core.pool.unknownRate, nowMs));
     }
     if (last === null || copies >= tuning.maxCopies || this.#copies >= tuning.maxHedgesPerTick) return;
     if (remainingMs < dueMs) return;
@@ -243,11 +258,11 @@ export class Rescue {
     let bestMs = Math.min(remainingMs * ratio, remainingMs - tuning.hedgeGainMs);
     for (const peer of core.peers.values()) {
       if (!peer.takesRequests || peer.id === before) continue;
-      const room = Math.min(2 * peer.criticalDepth(core.slackMs(peer), core.share), peer.limit);
+      const room = Math.min(2 * peer.criticalDepth(core.slackMs(peer), core.pool.share), peer.limit);
       if (peer.outstanding >= (peer.isSlow ? 1 : room)) continue;
       // Ignore peers that never delivered while any peer has.
-      if (core.proven && !peer.measured) continue;
-      const etaMs = peer.etaMs(core.unknownRate, nowMs);
+      if (core.pool.isProven && !peer.measured) continue;
+      const etaMs = peer.etaMs(core.pool.unknownRate, nowMs);
       if (etaMs >= bestMs || !peer.offers(part.piece, nowMs) || core.book.find(peer, part, block) !== null) continue;
       if (part.sole && part.owner !== null && part.owner.usable && part.owner !== peer) continue;
       best = peer;

@@ -1,11 +1,13 @@
 /** Which peers have which pieces, and which of them we are interested in. */
 import type { Core } from "./core.ts";
 import type { PeerState } from "./peer-state.ts";
-import { HAVE } from "./pieces.ts";
+import { HAVE, type ReadonlyNumbers } from "./pieces.ts";
 
 /** Keeps the pieces of all peers, and our interest in each, up to date. */
 export class Roster {
   readonly #core: Core;
+  /** Peers that were told that we are interested. */
+  readonly #interested = new Set<PeerState>();
   /** When demand ended; null while there is demand. */
   #idleSinceMs: number | null = Number.NEGATIVE_INFINITY;
 
@@ -13,15 +15,26 @@ export class Roster {
     this.#core = core;
   }
 
+  /** A peer came, or its handshake is done; `isInterested`: it was told already that we are. */
+  joined(peer: PeerState, isInterested: boolean): void {
+    if (isInterested) this.#interested.add(peer);
+    else this.#interested.delete(peer);
+  }
+
+  /** A peer left. */
+  left(peer: PeerState): void {
+    this.clear(peer);
+    this.#interested.delete(peer);
+  }
+
   /** The peer has one more piece; false when that was known. */
   has(peer: PeerState, piece: number): boolean {
     const { book, rarity } = this.#core;
     if (!(piece >= 0 && piece < book.pieceCount) || peer.has(piece)) return false;
-    peer.bits ??= new Uint8Array((book.pieceCount + 7) >> 3);
-    peer.bits[piece >> 3]! |= 0x80 >> (piece & 7);
-    book.availability[piece]!++;
+    peer.holdings.add(piece, book.pieceCount);
+    book.countHolder(piece, 1);
     rarity?.moved(piece);
-    if (book.state[piece] !== HAVE) peer.useful++;
+    if (book.state[piece] !== HAVE) peer.holdings.countUseful(1);
     return true;
   }
 
@@ -29,18 +42,17 @@ export class Roster {
   lacks(peer: PeerState, piece: number): boolean {
     const { book, rarity } = this.#core;
     if (!(piece >= 0 && piece < book.pieceCount)) return false;
-    const mask = 0x80 >> (piece & 7);
     if (peer.seed) {
       const bits = new Uint8Array((book.pieceCount + 7) >> 3).fill(0xff);
-      bits[piece >> 3]! ^= mask;
+      bits[piece >> 3]! ^= 0x80 >> (piece & 7);
       this.bitfield(peer, bits);
       return true;
     }
-    if (peer.bits === null || (peer.bits[piece >> 3]! & mask) === 0) return false;
-    peer.bits[piece >> 3]! ^= mask;
-    book.availability[piece]!--;
+    if (!peer.has(piece)) return false;
+    peer.holdings.remove(piece);
+    book.countHolder(piece, -1);
     rarity?.moved(piece);
-    if (book.state[piece] !== HAVE) peer.useful--;
+    if (book.state[piece] !== HAVE) peer.holdings.countUseful(-1);
     return true;
   }
 
@@ -53,31 +65,29 @@ export class Roster {
     let count = 0;
     each(bits, book.pieceCount, () => count++);
     if (count === book.pieceCount) return this.hasAll(peer);
-    peer.bits = bits;
+    peer.holdings.replace(bits);
     each(bits, book.pieceCount, (piece) => {
-      book.availability[piece]!++;
+      book.countHolder(piece, 1);
       rarity?.moved(piece);
-      if (book.state[piece] !== HAVE) peer.useful++;
+      if (book.state[piece] !== HAVE) peer.holdings.countUseful(1);
     });
   }
 
   hasAll(peer: PeerState): void {
     this.clear(peer);
-    peer.seed = true;
-    this.#core.book.seeds++;
+    peer.holdings.replace("all");
+    this.#core.book.countSeed(1);
   }
 
   /** The peer has no pieces, or none any more. */
   clear(peer: PeerState): void {
     const { book, rarity } = this.#core;
-    if (peer.seed) book.seeds--;
-    const bits = peer.bits;
-    peer.seed = false;
-    peer.bits = null;
-    peer.useful = 0;
+    if (peer.seed) book.countSeed(-1);
+    const { bits } = peer.holdings;
+    peer.holdings.replace(null);
     if (bits === null) return;
     each(bits, book.pieceCount, (piece) => {
-      book.availability[piece]!--;
+      book.countHolder(piece, -1);
       rarity?.moved(piece);
     });
   }
@@ -85,19 +95,17 @@ export class Roster {
   /** We have a piece that we lacked. */
   gained(piece: number, nowMs: number): void {
     const { book, peers } = this.#core;
-    book.missingCount--;
     for (const peer of peers.values()) {
-      if (!peer.seed && peer.has(piece)) peer.useful--;
-      if (peer.seed ? book.missingCount === 0 : peer.useful === 0) this.refreshInterest(peer, nowMs);
+      if (!peer.seed && peer.has(piece)) peer.holdings.countUseful(-1);
+      if (peer.seed ? book.missingCount === 0 : peer.holdings.usefulCount === 0) this.refreshInterest(peer, nowMs);
     }
   }
 
   /** We lack a piece that we had. */
   lost(piece: number, nowMs: number): void {
-    const { book, peers } = this.#core;
-    book.missingCount++;
+    const { peers } = this.#core;
     for (const peer of peers.values()) {
-      if (!peer.seed && peer.has(piece)) peer.useful++;
+      if (!peer.seed && peer.has(piece)) peer.holdings.countUseful(1);
       this.refreshInterest(peer, nowMs);
     }
   }
@@ -126,15 +134,16 @@ export class Roster {
   refreshInterest(peer: PeerState, nowMs: number): void {
     const { book, actions } = this.#core;
     const demand = this.lingerMs(nowMs) !== 0;
-    const value = demand && (peer.seed ? book.missingCount > 0 : peer.useful > 0);
-    if (value === peer.interested) return;
-    peer.interested = value;
+    const value = demand && (peer.seed ? book.missingCount > 0 : peer.holdings.usefulCount > 0);
+    if (value === this.#interested.has(peer)) return;
+    if (value) this.#interested.add(peer);
+    else this.#interested.delete(peer);
     actions.interested(peer.id, value);
   }
 }
 
 /** Calls `visit` for each bit that is set. */
-function each(bits: Uint8Array, size: number, visit: (piece: number) => void): void {
+function each(bits: ReadonlyNumbers, size: number, visit: (piece: number) => void): void {
   for (let i = 0; i < bits.length; i++) {
     if (bits[i] === 0) continue;
     const end = Math.min(size, i * 8 + 8);

@@ -17,9 +17,8 @@
 import { Core } from "./core.ts";
 import { Dispatch } from "./dispatch.ts";
 import { PeerState } from "./peer-state.ts";
-import { BLOCK_HERE, COMPLETE, HAVE, MISSING } from "./pieces.ts";
-import { Rarity } from "./rarity.ts";
-import { ReaderState } from "./reader-state.ts";
+import { Picker } from "./picker.ts";
+import { BLOCK_HERE, COMPLETE, HAVE } from "./pieces.ts";
 import { Rescue } from "./rescue.ts";
 import { Roster } from "./roster.ts";
 import { noteWaiting, stallReason } from "./stall-reason.ts";
@@ -32,6 +31,7 @@ const PAUSE_MS = 400;
 /** The scheduler of one torrent; the head of this file lists its priorities. */
 export class Scheduler implements SchedulerApi {
   readonly #core: Core;
+  readonly #picker: Picker;
   readonly #dispatch: Dispatch;
   readonly #rescue: Rescue;
   readonly #roster: Roster;
@@ -46,10 +46,11 @@ export class Scheduler implements SchedulerApi {
     tuning: Partial<Tuning> = {},
   ) {
     this.#core = new Core(shape, actions, forgetPiece, { ...defaultTuning, ...tuning });
-    this.#dispatch = new Dispatch(this.#core);
+    this.#picker = new Picker(this.#core);
+    this.#dispatch = new Dispatch(this.#core, this.#picker);
     this.#rescue = new Rescue(this.#core);
     this.#roster = new Roster(this.#core);
-    this.webRuns = new WebRuns(this.#core, this.#dispatch);
+    this.webRuns = new WebRuns(this.#core, this.#picker, this.#dispatch);
   }
 
   // Peers
@@ -60,23 +61,23 @@ export class Scheduler implements SchedulerApi {
     const known = core.peers.get(peer);
     if (known?.presumed) {
       known.settle(requestQueueLimit, fast, rttMs);
-      known.interested = interested;
+      this.#roster.joined(known, interested);
       // BEP 3: a choking peer discards its requests.
       if (!fast) core.releaseAll(known, false);
       return this.#dispatch.all(nowMs);
     }
     this.removePeer(peer, nowMs);
     const state = new PeerState(peer, requestQueueLimit, rttMs, fast, core.book.blockBytes, core.tuning);
-    state.interested = interested;
-    core.peers.set(peer, state);
+    this.#roster.joined(state, interested);
+    core.pool.add(state);
   }
 
   addWebSeed(id: number, nowMs: Millis): void {
     const core = this.#core;
     this.removePeer(id, nowMs);
     const seed = new PeerState(id, "web seed", null, true, core.book.blockBytes, core.tuning);
-    seed.choked = false;
-    core.peers.set(id, seed);
+    seed.permits.unchoke();
+    core.pool.add(seed);
     this.peerHasAll(id, nowMs);
   }
 
@@ -85,31 +86,32 @@ export class Scheduler implements SchedulerApi {
     const core = this.#core;
     // Only with BEP 6 does the peer send rejects, and whether it supports that is not known yet.
     const peer = new PeerState(id, core.tuning.firstCriticalBlocks, rttMs, false, core.book.blockBytes, core.tuning);
-    peer.presumed = peer.doubtful = true;
-    core.peers.set(id, peer);
+    peer.presume();
+    core.pool.add(peer);
     this.#dispatch.all(nowMs);
   }
 
   removePeer(id: number, nowMs: Millis): void {
-    const peer = this.#core.peers.get(id);
+    const core = this.#core;
+    const peer = core.peers.get(id);
     if (peer === undefined) return;
-    this.#core.peers.delete(id);
+    core.pool.remove(peer);
+    core.idle.wake(peer);
     // A loop over peers may be running: it must not ask this one.
-    peer.stalled = true;
-    this.#core.releaseAll(peer, false);
-    this.#roster.clear(peer);
+    peer.stall();
+    core.releaseAll(peer, false);
+    this.#roster.left(peer);
     this.#dispatch.all(nowMs);
   }
 
   setRequestQueueLimit(peer: number, limit: number): void {
-    const state = this.#core.peers.get(peer);
-    if (state !== undefined) state.limit = limit;
+    this.#core.peers.get(peer)?.setLimit(limit);
   }
 
   peerHas(id: number, piece: number, nowMs: Millis): void {
     const peer = this.#core.peers.get(id);
     if (peer === undefined || !this.#roster.has(peer, piece)) return;
-    peer.avoided.forgive(piece);
+    peer.permits.forgive(piece);
     this.#offered(peer, nowMs);
   }
 
@@ -138,7 +140,7 @@ export class Scheduler implements SchedulerApi {
   }
 
   #offered(peer: PeerState, nowMs: number): void {
-    peer.idleVersion = -1;
+    this.#core.idle.wake(peer);
     // Requests for pieces that it turns out not to have will be rejected.
     if (peer.doubtful) this.#core.releaseAll(peer, false, (request) => !peer.has(request.part.piece));
     this.#roster.refreshInterest(peer, nowMs);
@@ -147,11 +149,8 @@ export class Scheduler implements SchedulerApi {
 
   allowedFast(id: number, piece: number, nowMs: Millis): void {
     const peer = this.#core.peers.get(id);
-    // BEP 6 suggests sets of 10; at most 128 are accepted from a peer.
-    if (peer === undefined || !peer.fast || (peer.allowed?.size ?? 0) >= 128) return;
-    if (!(piece >= 0 && piece < this.#core.book.pieceCount)) return;
-    (peer.allowed ??= new Set()).add(piece);
-    peer.idleVersion = -1;
+    if (!peer?.fast || !(piece >= 0 && piece < this.#core.book.pieceCount) || !peer.permits.allow(piece)) return;
+    this.#core.idle.wake(peer);
     this.#dispatch.one(peer, nowMs);
   }
 
@@ -162,18 +161,18 @@ export class Scheduler implements SchedulerApi {
   choked(id: number, nowMs: Millis): void {
     const peer = this.#core.peers.get(id);
     if (peer === undefined || peer.choked) return;
-    peer.choked = true;
+    peer.permits.choke();
     // A choke voids requests (BEP 3), save those of the allowed fast set (BEP 6), so nothing needs cancelling.
-    this.#core.releaseAll(peer, false, (request) => !(peer.fast && peer.allowed?.has(request.part.piece)));
+    this.#core.releaseAll(peer, false, (request) => !(peer.fast && peer.permits.isAllowed(request.part.piece)));
     this.#dispatch.all(nowMs);
   }
 
   unchoked(id: number, nowMs: Millis): void {
     const peer = this.#core.peers.get(id);
     if (peer === undefined || !peer.choked) return;
-    peer.choked = false;
+    peer.permits.unchoke();
     if (peer.stalled) peer.restart();
-    peer.idleVersion = -1;
+    this.#core.idle.wake(peer);
     this.#dispatch.all(nowMs);
   }
 
@@ -184,7 +183,7 @@ export class Scheduler implements SchedulerApi {
     if (peer === undefined) return;
     if (peer.stalled) {
       peer.restart();
-      peer.idleVersion = -1;
+      this.#core.idle.wake(peer);
     }
     peer.onBytes(bytes, nowMs);
   }
@@ -204,7 +203,7 @@ export class Scheduler implements SchedulerApi {
     const peer = core.peers.get(id);
     if (peer === undefined) return false;
     peer.onWhole(bytes);
-    peer.avoided.delivered();
+    peer.permits.delivered();
     const block = Math.floor(offset / book.blockBytes);
     const part = book.parts.get(piece);
     const request = part === undefined ? null : book.findPart(peer, part, offset, bytes);
@@ -239,8 +238,7 @@ export class Scheduler implements SchedulerApi {
     const request = part && core.book.find(peer, part, block);
     if (!request) return;
     if (core.book.end(request)) core.freed(piece);
-    if (peer.choked) peer.allowed?.delete(piece);
-    else peer.avoided.add(piece, nowMs, core.tuning.rejectMs);
+    peer.permits.rejected(piece, nowMs, core.tuning.rejectMs);
     this.#dispatch.all(nowMs);
   }
 
@@ -251,20 +249,11 @@ export class Scheduler implements SchedulerApi {
 
   pieceVerified(piece: number, nowMs: Millis): void {
     const core = this.#core;
-    const { book } = core;
-    if (book.state[piece] === HAVE) return;
-    core.rarity?.remove(piece);
-    const part = book.parts.get(piece);
-    if (part !== undefined) {
-      core.releasePart(part);
-      core.abandoned.delete(part);
-      book.deactivate(part, HAVE);
-    } else book.state[piece] = HAVE;
-    book.failed.delete(piece);
+    if (core.book.state[piece] === HAVE) return;
+    core.verified(piece);
     this.#roster.gained(piece, nowMs);
-    if (!core.limited) return;
-    core.limited = false;
-    core.version++;
+    if (!this.#picker.roomMade()) return;
+    core.idle.wakeAll();
     this.#dispatch.all(nowMs);
   }
 
@@ -272,12 +261,8 @@ export class Scheduler implements SchedulerApi {
     const core = this.#core;
     const { book } = core;
     const part = book.parts.get(piece);
-    if (part !== undefined) {
-      // The host has already banned or cleared earlier senders: only the latest count.
-      const suspects = new Set(part.sources.filter((peer) => peer >= 0));
-      const sole = book.failed.has(piece);
-      book.failed.set(piece, { suspects, sole, senders: sole ? null : part.sources });
-    } else if (book.state[piece] === HAVE) return this.pieceLost(piece, nowMs);
+    if (part !== undefined) book.fail(part);
+    else if (book.state[piece] === HAVE) return this.pieceLost(piece, nowMs);
     core.restart(piece);
     this.#dispatch.all(nowMs);
   }
@@ -301,7 +286,7 @@ export class Scheduler implements SchedulerApi {
     const core = this.#core;
     const { book } = core;
     if (book.state[piece] !== HAVE) return;
-    book.state[piece] = MISSING;
+    book.lack(piece);
     this.#roster.lost(piece, nowMs);
     core.reopened(piece);
     this.#dispatch.all(nowMs);
@@ -311,8 +296,7 @@ export class Scheduler implements SchedulerApi {
 
   setReader(id: number, demand: ReaderDemand, nowMs: Millis): void {
     const core = this.#core;
-    let reader = core.readers.get(id);
-    if (reader === undefined) core.readers.set(id, reader = new ReaderState(id, core.book, core.tuning));
+    const reader = core.readers.get(id) ?? core.openReader(id);
     const { first, windowEnd, criticalEnd, waitingEnd } = reader;
     const jumped = reader.update(demand, nowMs);
     noteWaiting(this.#core, reader, nowMs);
@@ -329,23 +313,21 @@ export class Scheduler implements SchedulerApi {
   removeReader(id: number, nowMs: Millis): void {
     const reader = this.#core.readers.get(id);
     if (reader === undefined) return;
-    this.#core.readers.delete(id);
+    this.#core.closeReader(id);
     this.#core.abandon(reader.first, reader.windowEnd, nowMs);
     this.#demandChanged(nowMs);
   }
 
   setBackground(range: { firstPiece: number; endPiece: number } | null, nowMs: Millis): void {
     const core = this.#core;
-    const end = range === null ? 0 : Math.min(range.endPiece, core.book.pieceCount);
-    const first = range === null ? 0 : Math.max(range.firstPiece, 0);
-    core.rarity = range === null ? null : new Rarity(core.book, first, Math.max(first, end), core.tuning.random);
+    core.setBackground(range);
     core.abandon(0, core.book.pieceCount, nowMs);
     this.#demandChanged(nowMs);
   }
 
   #demandChanged(nowMs: number): void {
     const core = this.#core;
-    core.version++;
+    core.idle.wakeAll();
     this.#roster.demandChanged(nowMs);
     this.#dispatch.all(nowMs);
   }
@@ -356,14 +338,14 @@ export class Scheduler implements SchedulerApi {
     const core = this.#core;
     const { tuning } = core;
     if (nowMs - this.#tickDueMs > PAUSE_MS) {
-      for (const peer of core.peers.values()) if (peer.outstanding > 0) peer.busySinceMs = nowMs;
+      for (const peer of core.peers.values()) peer.excuse(nowMs);
     }
     if (nowMs >= this.#retryMs) {
       // Changes that come from time alone (avoided pieces, estimates) are checked this often.
       this.#retryMs = nowMs + tuning.idleTickMs;
-      core.version++;
+      core.idle.wakeAll();
     }
-    core.survey(nowMs);
+    core.pool.survey(nowMs);
     this.#rescue.stalls(nowMs);
     for (const reader of core.readers.values()) noteWaiting(core, reader, nowMs);
     this.#dispatch.all(nowMs);

@@ -18,7 +18,7 @@ function firstLacking(core: Core, reader: ReaderState): number {
 /** Updates `waitingSinceMs`. */
 export function noteWaiting(core: Core, reader: ReaderState, nowMs: number): void {
   const waiting = reader.waitingEnd > reader.position && firstLacking(core, reader) >= 0;
-  reader.waitingSinceMs = waiting ? reader.waitingSinceMs ?? nowMs : null;
+  reader.noteWaiting(waiting, nowMs);
 }
 
 /** See `SchedulerApi.stallReason`. */

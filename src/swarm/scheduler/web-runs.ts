@@ -2,7 +2,7 @@
 import type { Core } from "./core.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
-import { Picker } from "./picker.ts";
+import type { Picker } from "./picker.ts";
 import { BLOCK_FREE } from "./pieces.ts";
 import type { BlockRun, Millis, WebRunsApi } from "./types.ts";
 
@@ -12,10 +12,10 @@ export class WebRuns implements WebRunsApi {
   readonly #dispatch: Dispatch;
   readonly #picker: Picker;
 
-  constructor(core: Core, dispatch: Dispatch) {
+  constructor(core: Core, picker: Picker, dispatch: Dispatch) {
     this.#core = core;
     this.#dispatch = dispatch;
-    this.#picker = new Picker(core);
+    this.#picker = picker;
   }
 
   reserve(id: number, maxBytes: number, nowMs: Millis): BlockRun | null {
@@ -23,9 +23,9 @@ export class WebRuns implements WebRunsApi {
     const seed = this.#seed(id);
     if (seed === null) return null;
     if (seed.stalled) seed.restart();
-    core.survey(nowMs);
+    core.pool.survey(nowMs);
     const picker = this.#picker;
-    if (!picker.pick(seed, seed.etaMs(core.unknownRate, nowMs), "any", nowMs)) return null;
+    if (!picker.pick(seed, seed.etaMs(core.pool.unknownRate, nowMs), "any", nowMs)) return null;
     return this.#run(seed, picker.part!, picker.block, maxBytes, nowMs);
   }
 
@@ -41,7 +41,7 @@ export class WebRuns implements WebRunsApi {
         run.length += bytes;
         block++;
       }
-      seed.current = part.piece;
+      this.#picker.assign(seed, part.piece);
       // After a piece that ends with its file comes nothing that a server has.
       const isEnd: boolean = block < part.blocks || book.pieceLength(part.piece) < book.pieceBytes;
       part = isEnd ? null : this.#picker.following(seed, part.piece, nowMs);
