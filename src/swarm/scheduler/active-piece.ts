@@ -1,4 +1,10 @@
 /** What is kept of a piece under way and of the requests for its blocks. */
+/** Numbers that others may read. */
+export interface ReadonlyNumbers {
+  readonly length: number;
+  readonly [index: number]: number;
+}
+
 /** One request at one peer. Reused through the pool of `PieceBook`. */
 export interface RequestAt<Peer> {
   peer: Peer;

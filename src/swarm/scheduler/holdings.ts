@@ -1,5 +1,5 @@
 /** The pieces that one peer has, as its messages say. */
-import type { ReadonlyNumbers } from "./pieces.ts";
+import type { ReadonlyNumbers } from "./active-piece.ts";
 
 /** What a peer has. `Roster` alone changes it: it keeps the counts over all peers in step. */
 export class Holdings {

@@ -3,7 +3,7 @@
  * have per-block state, so the cost grows with what is being fetched and not with the torrent; availability is a
  * counter per piece (seeds are counted once, separately).
  */
-import type { Cut } from "./active-piece.ts";
+import type { Cut, ReadonlyNumbers } from "./active-piece.ts";
 import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 import type { SchedulerShape } from "./types.ts";
 
@@ -22,12 +22,6 @@ export const BLOCK_FREE = 0;
 export const BLOCK_ASKED = 1;
 /** Arrived. */
 export const BLOCK_HERE = 2;
-
-/** Numbers that others may read. */
-export interface ReadonlyNumbers {
-  readonly length: number;
-  readonly [index: number]: number;
-}
 
 /** A piece that failed its hash. */
 export interface FailedPiece {

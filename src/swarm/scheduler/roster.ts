@@ -1,7 +1,8 @@
 /** Which peers have which pieces, and which of them we are interested in. */
+import type { ReadonlyNumbers } from "./active-piece.ts";
 import type { Core } from "./core.ts";
 import type { PeerState } from "./peer-state.ts";
-import { HAVE, type ReadonlyNumbers } from "./pieces.ts";
+import { HAVE } from "./pieces.ts";
 
 /** Keeps the pieces of all peers, and our interest in each, up to date. */
 export class Roster {
