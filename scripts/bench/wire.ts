@@ -161,10 +161,6 @@ function run(
         link.unchoke();
         start();
       },
-      unchoke: () => {
-        start();
-        for (let i = 0; i < DEPTH; i++) ask();
-      },
       blockTarget: (piece, offset, length) => pieces[piece & 3]!.subarray(offset, offset + length),
       block: (_piece, _offset, length) => {
         passed += length;
@@ -181,20 +177,26 @@ function run(
         if (error !== null) reject(error);
       },
       extended: ignore,
-      choke: ignore,
-      interested: ignore,
-      uninterested: ignore,
-      bitfield: ignore,
-      haveAll: ignore,
-      haveNone: ignore,
-      have: ignore,
       cancel: ignore,
       reject: ignore,
-      allowedFast: ignore,
       dhtPort: ignore,
       peers: ignore,
-      metadata: ignore,
-      metadataFailed: ignore,
+      torrent: {
+        unchoke: () => {
+          start();
+          for (let i = 0; i < DEPTH; i++) ask();
+        },
+        choke: ignore,
+        interested: ignore,
+        uninterested: ignore,
+        bitfield: ignore,
+        haveAll: ignore,
+        haveNone: ignore,
+        have: ignore,
+        allowedFast: ignore,
+        metadata: ignore,
+        metadataFailed: ignore,
+      },
     };
     const link: PeerLink = connectPeer(connection, {
       clock,

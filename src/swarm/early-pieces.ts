@@ -2,7 +2,7 @@
  * The pieces that a peer reports before we know the number of pieces. Without that number piece numbers mean nothing.
  */
 import { MAX_PIECES } from "../wire/limits.ts";
-import type { PeerLinkHandlers } from "../wire/types.ts";
+import type { TorrentHandlers } from "../wire/types.ts";
 
 /**
  * `have` messages remembered per peer, and as many of BEP 54: as many as a peer that is downloading may send in that
@@ -55,7 +55,7 @@ export class EarlyPieces {
 
   /** Replays everything to `peer`, in an order with the same result as the original, and forgets it. */
   replay(
-    peer: Required<Pick<PeerLinkHandlers, "haveAll" | "bitfield" | "have" | "dontHave" | "allowedFast" | "suggest">>,
+    peer: Required<Pick<TorrentHandlers, "haveAll" | "bitfield" | "have" | "dontHave" | "allowedFast" | "suggest">>,
   ): void {
     if (this.all) peer.haveAll();
     else if (this.#bits !== null) peer.bitfield(this.#bits);

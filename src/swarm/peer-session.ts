@@ -5,7 +5,7 @@
 import { Bitfield } from "../bytes/bitfield.ts";
 import type { Timer } from "../ports.ts";
 import type { HashRequest } from "../wire/hash-messages.ts";
-import type { ExtendedHandshake, PeerLinkHandlers } from "../wire/types.ts";
+import type { ExtendedHandshake, PeerLinkHandlers, TorrentHandlers } from "../wire/types.ts";
 import type { KnownAddress } from "./address-book.ts";
 import { EarlyPieces } from "./early-pieces.ts";
 import type { HashExchange } from "./hash-exchange.ts";
@@ -67,7 +67,8 @@ export interface PeerSwarm extends NeighbourSwarm {
 }
 
 /** A peer of one torrent. */
-export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandlers, UploadingPeer {
+export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandlers, TorrentHandlers, UploadingPeer {
+  readonly torrent: TorrentHandlers = this;
   /** What it has; null until the number of pieces is known. */
   pieces: Bitfield | null = null;
   /** Round trip, ms: the time to connect or, when longer, to its handshake; null for incoming peers. */
@@ -101,8 +102,7 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
   constructor(swarm: PeerSwarm, id: number, host: string, address: KnownAddress | null) {
     super(swarm, id, host, address);
     this.#torrent = swarm.torrent;
-    this.usefulMs = this.startedMs;
-    this.lastBlockMs = this.startedMs;
+    this.usefulMs = this.lastBlockMs = this.startedMs;
     this.downloadRate = new RateMeter(this.startedMs);
     this.uploadRate = new RateMeter(this.startedMs);
     this.#metadataRest = new MetadataRest(swarm.clock, () => this.#torrent.fetcher.pump());

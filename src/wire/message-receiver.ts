@@ -61,7 +61,7 @@ export class MessageReceiver implements FrameSink {
     switch (id) {
       case MessageId.have:
         this.#piecesTold = true;
-        return handlers.have(a);
+        return handlers.torrent?.have(a);
       case MessageId.request:
         return this.#requested(a, b, c);
       case MessageId.cancel:
@@ -71,13 +71,13 @@ export class MessageReceiver implements FrameSink {
         return handlers.cancel(a, b, c);
     }
     if (id === MessageId.reject) handlers.reject(a, b, c);
-    else if (id === MessageId.allowedFast) handlers.allowedFast(a);
-    else handlers.suggest?.(a);
+    else if (id === MessageId.allowedFast) handlers.torrent?.allowedFast(a);
+    else handlers.torrent?.suggest?.(a);
   }
 
   /** BEP 54. */
   dontHave(piece: number): void {
-    if (this.#exists(piece)) this.#parts.handlers.dontHave?.(piece);
+    if (this.#exists(piece)) this.#parts.handlers.torrent?.dontHave?.(piece);
   }
 
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null {
@@ -120,23 +120,23 @@ export class MessageReceiver implements FrameSink {
       // BEP 3 and 6 want it first and only once, but aria2 sends more of them, instead of many `have`s, as it gets pieces.
       this.#piecesTold = true;
       this.#parts.wire.feedMessage(message);
-      return handlers.bitfield(message.subarray(1));
+      return handlers.torrent?.bitfield(message.subarray(1));
     }
     if (id >= HashMessageId.request && id <= HashMessageId.reject) return this.#hashArrived(id, message);
     this.#parts.wire.feedMessage(message);
     switch (id) {
       case MessageId.choke:
-        return handlers.choke();
+        return handlers.torrent?.choke();
       case MessageId.unchoke:
-        return handlers.unchoke();
+        return handlers.torrent?.unchoke();
       case MessageId.interested:
-        return handlers.interested();
+        return handlers.torrent?.interested();
       case MessageId.uninterested:
-        return handlers.uninterested();
+        return handlers.torrent?.uninterested();
       case MessageId.haveAll:
-        return handlers.haveAll();
+        return handlers.torrent?.haveAll();
       case MessageId.haveNone:
-        return handlers.haveNone();
+        return handlers.torrent?.haveNone();
       case MessageId.port: {
         const port = (message[1]! << 8) | message[2]!;
         if (port !== 0) handlers.dhtPort(port);
@@ -147,9 +147,9 @@ export class MessageReceiver implements FrameSink {
   #hashArrived(id: number, message: Uint8Array): void {
     const { handlers } = this.#parts;
     const { request, hashes } = readHashMessage(message);
-    if (id === HashMessageId.hashes) handlers.hashes?.(request, hashes);
-    else if (id === HashMessageId.reject) handlers.hashReject?.(request);
-    else handlers.hashRequest?.(request);
+    if (id === HashMessageId.hashes) handlers.torrent?.hashes?.(request, hashes);
+    else if (id === HashMessageId.reject) handlers.torrent?.hashReject?.(request);
+    else handlers.torrent?.hashRequest?.(request);
   }
 
   #extendedArrived(message: Uint8Array): void {

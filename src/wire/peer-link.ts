@@ -315,8 +315,8 @@ export class WireLink implements PeerLink {
         infohashHex: hex20(settings.infohash),
         bufferedBytes: () => this.bufferedBytes,
         asked: (lengthBytes) => this.#allowance.expect(lengthBytes),
-        received: (infoBytes) => this.#later(() => handlers.metadata(infoBytes)),
-        failed: (error) => this.#later(() => handlers.metadataFailed(error)),
+        received: (infoBytes) => this.#later(() => handlers.torrent?.metadata(infoBytes)),
+        failed: (error) => this.#later(() => handlers.torrent?.metadataFailed(error)),
       });
     }
     if (settings.pex !== false) {

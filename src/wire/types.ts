@@ -38,20 +38,11 @@ export interface ExtendedHandshake {
 
 /** Called by a link, in the order of arrival; never re-entrantly from a method of the link. */
 export interface PeerLinkHandlers {
+  /** Takes what only peers of torrents say; null in a live swarm, where the link drops that. */
+  readonly torrent: TorrentHandlers | null;
   /** Both handshakes are done. `peerId` is 20 bytes. */
   ready(info: { peerId: Uint8Array; fast: boolean; dht: boolean; encrypted: boolean }): void;
   extended(info: ExtendedHandshake): void;
-  choke(): void;
-  unchoke(): void;
-  interested(): void;
-  uninterested(): void;
-  /** Pieces that the far end has; `bytes` may be longer or shorter than the torrent, and have spare bits set. */
-  bitfield(bytes: Uint8Array): void;
-  haveAll(): void;
-  haveNone(): void;
-  have(piece: number): void;
-  /** BEP 54: the far end has lost a piece. */
-  dontHave?(piece: number): void;
   /**
    * The far end requests a block (1 byte to 128 KiB) while we do not choke it. At most `requestQueueLimit` stay
    * unanswered; the link itself rejects more than that, requests while we choke, and repeated ones.
@@ -63,9 +54,6 @@ export interface PeerLinkHandlers {
   unwanted?(piece: number, offset: number, length: number): void;
   /** BEP 6. */
   reject(piece: number, offset: number, length: number): void;
-  allowedFast(piece: number): void;
-  /** BEP 6: the far end could send this piece at little cost. */
-  suggest?(piece: number): void;
   /**
    * Returns the place for the payload of an arriving block: a view of exactly `length` bytes, or null to discard it.
    * Called when the header has arrived; the payload is copied in as it arrives.
@@ -77,6 +65,30 @@ export interface PeerLinkHandlers {
   dhtPort(port: number): void;
   /** ut_pex. */
   peers(added: readonly SocketAddress[], dropped: readonly SocketAddress[]): void;
+  /** BEP 55; only with `LinkSettings.meets`. */
+  holePunch?(message: HolePunchMessage): void;
+  /** A `live1` message, which the receiver may keep; only with `LinkSettings.live`. */
+  live?(message: Uint8Array): void;
+  /** Last call. `error` is a MillraceError; `protocol_violation` when the peer broke a rule (see `offenceOf`). */
+  close(error: Error | null): void;
+}
+
+/** What peers of torrents say besides: which pieces they have, whether they serve us, the metadata and its hashes. */
+export interface TorrentHandlers {
+  choke(): void;
+  unchoke(): void;
+  interested(): void;
+  uninterested(): void;
+  /** Pieces that the far end has; `bytes` may be longer or shorter than the torrent, and have spare bits set. */
+  bitfield(bytes: Uint8Array): void;
+  haveAll(): void;
+  haveNone(): void;
+  have(piece: number): void;
+  /** BEP 54: the far end has lost a piece. */
+  dontHave?(piece: number): void;
+  allowedFast(piece: number): void;
+  /** BEP 6: the far end could send this piece at little cost. */
+  suggest?(piece: number): void;
   /** ut_metadata delivered the whole `info` and its SHA-1, or the beginning of its SHA-256, is the infohash. */
   metadata(infoBytes: Uint8Array): void;
   /** ut_metadata of this peer failed (refused, garbage, hash mismatch): it is not asked again. */
@@ -87,12 +99,6 @@ export interface PeerLinkHandlers {
   hashes?(request: HashRequest, hashes: Uint8Array): void;
   /** BEP 52: the far end does not have the hashes that we asked for. */
   hashReject?(request: HashRequest): void;
-  /** BEP 55; only with `LinkSettings.meets`. */
-  holePunch?(message: HolePunchMessage): void;
-  /** A `live1` message, which the receiver may keep; only with `LinkSettings.live`. */
-  live?(message: Uint8Array): void;
-  /** Last call. `error` is a MillraceError; `protocol_violation` when the peer broke a rule (see `offenceOf`). */
-  close(error: Error | null): void;
 }
 
 /** One connected peer. Methods are cheap and never throw; after close they do nothing. */

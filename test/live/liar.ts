@@ -46,8 +46,7 @@ export async function liar(ports: Ports, metainfo: LiveMetainfo, options: LiarOp
         live: options.offer ?? { role: "viewer", upBytesPerS: 10_000_000 },
         attach: (link) => {
           links.push(link);
-          return {
-            ...idleHandlers(),
+          return idleHandlers({
             extended: () => {
               link.unchoke();
               options.met(link, (message) => link.sendLive(encodeLiveMessage(message)));
@@ -56,7 +55,7 @@ export async function liar(ports: Ports, metainfo: LiveMetainfo, options: LiarOp
             reject: () => void rejects++,
             close: () => void ended.push(link),
             ...options.handlers,
-          };
+          });
         },
       }),
     });

@@ -70,7 +70,7 @@ test("SwarmManager offers peers of its infohash to the guest, and counts the gue
       clock: lab.ports.clock,
       infohash: torrent.metainfo.infohash,
       peerId: createPeerId(),
-      handlers: { ...idleHandlers(), close: () => void (closed = true) },
+      handlers: idleHandlers({ close: () => void (closed = true) }),
     });
     await until("the connection is refused", () => closed);
     assertEquals(host.asked, ["127.0.0.1"]);

@@ -23,6 +23,8 @@ export interface LiveNeighbours extends NeighbourSwarm {
 
 /** A member of one live swarm, or a peer that fetches its metadata. */
 export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLinkHandlers {
+  /** Members of a live swarm say nothing of the kind. */
+  readonly torrent = null;
   /** The node's view of it; null while it speaks no `live1`. */
   peer: LivePeer | null = null;
   /** Whether others can connect to it, by what it reported or we saw. */
@@ -107,20 +109,6 @@ export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLi
   protected left(): void {
     if (this.peer !== null) this.swarm.node.disconnected(this.peer);
   }
-
-  // Members of a live swarm use none of these.
-
-  choke(): void {}
-  unchoke(): void {}
-  interested(): void {}
-  uninterested(): void {}
-  bitfield(): void {}
-  haveAll(): void {}
-  haveNone(): void {}
-  have(): void {}
-  allowedFast(): void {}
-  metadata(): void {}
-  metadataFailed(): void {}
 }
 
 /** A session as the node sees it. */

@@ -2,7 +2,7 @@
 import type { Ports, TcpListener } from "../../../src/ports.ts";
 import { acceptPeer } from "../../../src/wire/mod.ts";
 import { createPeerId } from "../../../src/wire/peer-id.ts";
-import type { PeerLink, PeerLinkHandlers } from "../../../src/wire/types.ts";
+import type { PeerLink, PeerLinkHandlers, TorrentHandlers } from "../../../src/wire/types.ts";
 import type { TestTorrent } from "./torrent.ts";
 
 /** What a bad peer does with a request. */
@@ -23,9 +23,9 @@ export interface BadPeer {
 
 const ignore = (): void => {};
 
-/** Handlers that do nothing; override what is needed. */
-export function idleHandlers(): PeerLinkHandlers {
-  return {
+/** Handlers that do nothing, save what is given. */
+export function idleHandlers(given: Partial<PeerLinkHandlers & TorrentHandlers> = {}): PeerLinkHandlers {
+  const all = {
     ready: ignore,
     extended: ignore,
     choke: ignore,
@@ -47,7 +47,9 @@ export function idleHandlers(): PeerLinkHandlers {
     metadata: ignore,
     metadataFailed: ignore,
     close: ignore,
+    ...given,
   };
+  return { ...all, torrent: all };
 }
 
 /** Serves `torrent` on `host`, answering requests as `behaviour` decides; `peerId`: by default each connection has its own. */
@@ -59,7 +61,7 @@ export async function badPeer(
     host?: string;
     unchoke?: boolean;
     peerId?: Uint8Array;
-    handlers?: (link: PeerLink) => Partial<PeerLinkHandlers>;
+    handlers?: (link: PeerLink) => Partial<PeerLinkHandlers & TorrentHandlers>;
   } = {},
 ): Promise<BadPeer> {
   const links: PeerLink[] = [];
@@ -75,8 +77,7 @@ export async function badPeer(
         peerId: options.peerId ?? createPeerId(),
         attach: (link) => {
           links.push(link);
-          return {
-            ...idleHandlers(),
+          return idleHandlers({
             ready: () => {
               link.setPieceCount(metainfo.pieceCount, metainfo);
               link.setMetadata(metainfo.infoBytes);
@@ -86,7 +87,7 @@ export async function badPeer(
             request: (piece, offset, length) =>
               behaviour({ piece, offset, length }, (bytes) => void link.piece(piece, offset, bytes), link),
             ...options.handlers?.(link),
-          };
+          });
         },
       }),
     });

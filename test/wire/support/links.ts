@@ -8,7 +8,7 @@ import {
   createPeerId,
 } from "../../../src/wire/mod.ts";
 import type { HashRequest } from "../../../src/wire/hash-messages.ts";
-import type { PeerLink, PeerLinkHandlers } from "../../../src/wire/types.ts";
+import type { PeerLink, PeerLinkHandlers, TorrentHandlers } from "../../../src/wire/types.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { connectionPair, type Cutter, type MemoryConnection, quiet, RawPeer, until } from "./memory-connection.ts";
 export { seeded } from "../../support/random.ts";
@@ -20,7 +20,8 @@ export const INFOHASH_HEX = "a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3";
 export type Event = [string, ...unknown[]];
 
 /** Handlers that record each call; blocks land in `blocks` unless `discard`. */
-export class Recorder implements PeerLinkHandlers {
+export class Recorder implements PeerLinkHandlers, TorrentHandlers {
+  readonly torrent: TorrentHandlers = this;
   readonly events: Event[] = [];
   readonly blocks: Uint8Array[] = [];
   discard = false;
