@@ -7,7 +7,7 @@ export class Holdings {
   #bits: Uint8Array | null = null;
   #usefulCount = 0;
 
-  /** It has all pieces. */
+  /** The peer has all pieces. */
   get isSeed(): boolean {
     return this.#isSeed;
   }
@@ -27,13 +27,13 @@ export class Holdings {
     return this.#isSeed || (this.#bits !== null && (this.#bits[piece >> 3]! & (0x80 >> (piece & 7))) !== 0);
   }
 
-  /** It has one more of `pieceCount` pieces. */
+  /** The peer has one more of `pieceCount` pieces. */
   add(piece: number, pieceCount: number): void {
     this.#bits ??= new Uint8Array((pieceCount + 7) >> 3);
     this.#bits[piece >> 3]! |= 0x80 >> (piece & 7);
   }
 
-  /** It has one piece less; not for seeds. */
+  /** The peer has one piece less; not for seeds. */
   remove(piece: number): void {
     if (this.#bits !== null) this.#bits[piece >> 3]! &= ~(0x80 >> (piece & 7));
   }

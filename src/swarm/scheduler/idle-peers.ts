@@ -1,7 +1,7 @@
 /** Peers for which there was no work, so that they are not looked at again before something changed. */
 import type { PeerState } from "./peer-state.ts";
 
-/** Who found nothing to fetch since the last change. */
+/** The peers that found nothing to fetch since the last change. */
 export class IdlePeers {
   /** Counts the changes that may give an idle peer something to do. */
   #changes = 0;
@@ -17,7 +17,7 @@ export class IdlePeers {
     this.#idleAt.set(peer, this.#changes);
   }
 
-  /** It may be given more than before; also when it leaves. */
+  /** The peer may be given more than before; also when it leaves. */
   wake(peer: PeerState): void {
     this.#idleAt.delete(peer);
   }

@@ -108,7 +108,7 @@ export class PeerState {
     return this.#stalled;
   }
 
-  /** It speaks BEP 6. */
+  /** The peer speaks BEP 6. */
   get fast(): boolean {
     return this.#fast;
   }
@@ -157,7 +157,7 @@ export class PeerState {
     return this.usable && !this.isWebSeed;
   }
 
-  /** It is asked before its handshake is done. */
+  /** The peer is asked before its handshake is done. */
   presume(): void {
     this.#presumed = this.#doubtful = true;
   }
@@ -167,7 +167,7 @@ export class PeerState {
     this.#doubtful = false;
   }
 
-  /** It gets no requests until `restart`: it fell silent, or left. */
+  /** The peer gets no requests until `restart`: it fell silent, or left. */
   stall(): void {
     this.#stalled = true;
   }

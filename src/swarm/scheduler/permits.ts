@@ -11,7 +11,7 @@ export class Permits {
   #allowed: Set<number> | null = null;
   readonly #avoided = new AvoidedPieces();
 
-  /** It chokes us. */
+  /** The peer chokes us. */
   get isChoking(): boolean {
     return this.#isChoking;
   }
@@ -32,35 +32,35 @@ export class Permits {
     return this.#allowed?.has(piece) === true;
   }
 
-  /** It chokes. */
+  /** The peer chokes. */
   choke(): void {
     this.#isChoking = true;
   }
 
-  /** It chokes no more. */
+  /** The peer chokes no more. */
   unchoke(): void {
     this.#isChoking = false;
   }
 
-  /** It serves the piece even while it chokes. Returns false when it allowed too many before. */
+  /** The peer serves the piece even while it chokes. Returns false when it allowed too many before. */
   allow(piece: number): boolean {
     if ((this.#allowed?.size ?? 0) >= MAX_ALLOWED) return false;
     (this.#allowed ??= new Set()).add(piece);
     return true;
   }
 
-  /** It rejected a block of the piece: it is not asked for the piece for a while, `maxMs` at most. */
+  /** The peer rejected a block of the piece: it is not asked for the piece for a while, `maxMs` at most. */
   rejected(piece: number, nowMs: number, maxMs: number): void {
     if (this.#isChoking) this.#allowed?.delete(piece);
     else this.#avoided.add(piece, nowMs, maxMs);
   }
 
-  /** It sent a block: what it rejects next is a first reject again. */
+  /** The peer sent a block: what it rejects next is a first reject again. */
   delivered(): void {
     this.#avoided.delivered();
   }
 
-  /** It has the piece again: its earlier rejects no longer count. */
+  /** The peer has the piece again: its earlier rejects no longer count. */
   forgive(piece: number): void {
     this.#avoided.forgive(piece);
   }
