@@ -75,7 +75,8 @@ function addAttribute(attributes: Record<string, string>, name: string, value: s
 
 /** Reads what follows `#EXTINF:`. Never fails: missing parts are -1 or empty. */
 export function readExtInf(text: string): ExtInf {
-  const duration = /^\s*(-?\d{1,9}(?:\.\d{1,9})?)(?=[\s,，]|$)/.exec(text);
+  // U+FF0C is the wide comma.
+  const duration = /^\s*(-?\d{1,9}(?:\.\d{1,9})?)(?=[\s,\uFF0C]|$)/.exec(text);
   const seconds = Number(duration?.[1] ?? -1);
   const durationSeconds = seconds < 0 ? -1 : Math.round(seconds * 1000) / 1000;
   const start = duration?.[0].length ?? 0;
@@ -85,7 +86,7 @@ export function readExtInf(text: string): ExtInf {
   if (end === -1) {
     // An unclosed quote swallowed the comma, or it is a wide one, or there is none.
     const comma = text.lastIndexOf(",");
-    const title = comma >= start ? text.slice(comma + 1) : text.slice(first.after).replace(/^\s*，/, "");
+    const title = comma >= start ? text.slice(comma + 1) : text.slice(first.after).replace(/^\s*\uFF0C/, "");
     return { durationSeconds, attributes, title: title.replaceAll('"', "").trim() };
   }
   for (let rounds = 0; rounds < MAX_ATTRIBUTES && ATTRIBUTE_AFTER_COMMA.test(text.slice(end + 1)); rounds++) {
