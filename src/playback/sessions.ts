@@ -181,7 +181,7 @@ export class Sessions {
     const { selector } = request;
     try {
       if (selector.kind === "channel") {
-        const origin = await channelOrigin(this.#parts.channels, selector, request.callerIsLocal, late.signal);
+        const origin = await channelOrigin(this.#parts.channels, selector, request, late.signal);
         return await this.#startLive(origin, request, attempt, late.signal);
       }
       const resolving = this.#parts.resolver.resolve(selector, { ...request, signal: late.signal });

@@ -1,5 +1,6 @@
 /** How a start names a channel that comes by HTTP, and what it gets for it. */
 import { withSignal } from "../../bytes/deadline.ts";
+import { type Holder, OWN } from "../../bytes/shares.ts";
 import { MillraceError } from "../../errors.ts";
 import type { StreamOrigin } from "../live/live-streams.ts";
 
@@ -38,22 +39,39 @@ export interface ChannelSelector {
   readonly isRecorded?: boolean;
 }
 
+/** Who starts a channel. */
+export interface ChannelCaller {
+  /** It may name addresses in the private network. */
+  readonly callerIsLocal: boolean;
+  /** Whose share its sessions take. Default: this machine's own programs. */
+  readonly holder?: Holder;
+  /** Name of the player, if it gave one. */
+  readonly pid?: string | undefined;
+  readonly clientHost: string;
+}
+
+/** What changes of channel of one player have in common. On other machines the address, because anybody can invent names. */
+export function playerOf({ holder = OWN, pid, clientHost }: ChannelCaller): string {
+  return JSON.stringify([holder.kind, holder.kind === "own" ? pid ?? clientHost : holder.name]);
+}
+
 /** Finds channels; `ChannelSources` implements it. */
 export interface ChannelOrigins {
   /**
-   * The channel of `selector`. The infohash of a channel that has one address is the SHA-1 of it. Rejects with
-   * `invalid_argument`, and with `denied` where the channel runs and the caller may not name one of its addresses.
+   * The channel of `selector`, once it runs or may be opened. The infohash of a channel that has one address is the SHA-1 of
+   * it. Rejects with `invalid_argument`, with `denied` where the channel runs and the caller may not name one of its
+   * addresses, and with `too_busy` when the caller has changed to others meanwhile.
    */
-  origin(selector: ChannelSelector, callerIsLocal: boolean, signal: AbortSignal): Promise<StreamOrigin>;
+  origin(selector: ChannelSelector, caller: ChannelCaller, signal: AbortSignal): Promise<StreamOrigin>;
 }
 
 /** As `ChannelOrigins.origin`; rejects with `unsupported_media` where `channels` is null. */
 export async function channelOrigin(
   channels: ChannelOrigins | null,
   selector: ChannelSelector,
-  callerIsLocal: boolean,
+  caller: ChannelCaller,
   signal: AbortSignal,
 ): Promise<StreamOrigin> {
   if (channels === null) throw new MillraceError("unsupported_media", "channels that come by HTTP are not played here");
-  return await withSignal(channels.origin(selector, callerIsLocal, signal), signal);
+  return await withSignal(channels.origin(selector, caller, signal), signal);
 }

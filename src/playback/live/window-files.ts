@@ -36,6 +36,7 @@ export class WindowFiles {
   #current: WindowFile | null = null;
   readonly #reads = new Set<Promise<unknown>>();
   #count = 0;
+  #hasDirectory = false;
   /** Writes and removals, one after the other. */
   #tail: Promise<unknown> = Promise.resolve();
   #broken = false;
@@ -98,13 +99,15 @@ export class WindowFiles {
       this.#closed = true;
       await Promise.allSettled(this.#reads);
       for (const file of [...this.#all]) await this.#discard(file);
-      await this.#files.remove(this.#directory).catch(() => {});
+      // Most windows are closed before anything in them is old.
+      if (this.#hasDirectory) await this.#files.remove(this.#directory).catch(() => {});
     });
   }
 
   async #file(): Promise<WindowFile> {
     if (this.#current !== null && this.#current.sizeBytes < this.#fileBytes) return this.#current;
-    if (this.#current === null) await this.#files.makeDirectory(this.#directory);
+    if (!this.#hasDirectory) await this.#files.makeDirectory(this.#directory);
+    this.#hasDirectory = true;
     const full = this.#current;
     const path = `${this.#directory}/${this.#count++}.ts`;
     this.#current = { path, handle: await this.#files.open(path, "write"), sizeBytes: 0, wanted: 0, closed: false };

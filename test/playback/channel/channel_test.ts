@@ -94,14 +94,36 @@ test("Sessions.start() passes over addresses that are missing, or send something
 
 test("Sessions.start() opens at most 32 channels of which nothing has come yet", async () => {
   const urls = Array.from({ length: 33 }, (_, i) => `http://a.example/${i}`);
-  const { asked, sessions, request } = setUpChannels(Object.fromEntries(urls.map((url) => [url, "hangs"])));
+  const { clock, asked, sessions, request } = setUpChannels(Object.fromEntries(urls.map((url) => [url, "hangs"])));
   const leaving = new AbortController();
   const start = (url: string) => sessions.start(request([url], { pid: url, signal: leaving.signal }));
   const starts = urls.slice(0, 32).map((url) => start(url).catch(() => {}));
-  await until("32 are being opened", () => asked.length === 32);
-  await assertRejects(() => start(urls[32]!), MillraceError, "many channels are being opened");
+  await until("32 are being opened", async () => {
+    await clock.advanceAsync(100);
+    return asked.length === 32;
+  });
+  const late = assertRejects(() => start(urls[32]!), MillraceError, "many channels are being opened");
+  await clock.advanceAsync(1000);
+  await late;
   leaving.abort();
   await Promise.all(starts);
+});
+
+test("Sessions.start() closes the channels that were left longest ago, when more than eight were", async () => {
+  const urls = Array.from({ length: 12 }, (_, i) => `http://a.example/${i}`);
+  const { open, begin, run } = setUpChannels(Object.fromEntries(urls.map((url) => [url, "sends"])));
+  const watched = view(await begin([urls[0]!], { pid: "stays" }));
+  for (const url of urls.slice(1, 11)) {
+    const session = await begin([url], { pid: url });
+    const viewer = view(session);
+    await run(100);
+    await viewer.leave();
+  }
+  await run(2000);
+  const last = await begin([urls[11]!], { pid: "last" });
+  assertEquals(open.map(({ isLeft }) => isLeft), urls.map((_, i) => i === 1 || i === 2));
+  await watched.leave();
+  last.stop("done");
 });
 
 test("Sessions.start() rejects with the first address's fault when none plays", async () => {
