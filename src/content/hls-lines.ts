@@ -11,6 +11,8 @@ const PART_SEGMENTS = 1000;
 const MAX_LIVE_SEGMENTS = 1000;
 /** Most lines of the beginning: a start page of variants, or the first segments. */
 const HEAD_LINES = 4096;
+/** Lines that are looked at in one go, a few milliseconds. */
+const STEP_LINES = 4000;
 /** Most variants and renditions together: each variant is compared with all renditions. Large playlists have 200. */
 export const MAX_CHOICES = 512;
 /** The tags of choices. */
@@ -44,16 +46,18 @@ const TAGS: ReadonlySet<string> = new Set([
 /** Tags about the segment that follows. */
 const SEGMENT_TAGS = /^#(?:EXTINF|EXT-X-BYTERANGE|EXT-X-DISCONTINUITY|EXT-X-GAP|EXT-X-KEY|EXT-X-MAP)(?::|$)/;
 /**
- * `text` without the unused lines; of a head at most its first lines and its end. Throws when the rest is too much to
- * parse.
+ * `text` without the unused lines, in steps; of a head at most its first lines and its end. Throws when the rest is too much
+ * to parse.
  */
-export function linesThatMatter(text: string, isHead: boolean): readonly string[] {
+export function* linesThatMatter(text: string, isHead: boolean): Generator<void, readonly string[]> {
   // A list without end is left at once: each segment has two lines.
   if (!isHead && holdsMore(text, "\n#EXTINF", MAX_PLAYLIST_LINES / 2)) throw tooManyLines();
   const lines: string[] = [];
   const ranges = new RangeOffsets();
   let choices = 0;
+  let seen = 0;
   for (let line of linesOf(text)) {
+    if (++seen % STEP_LINES === 0) yield;
     if (line === "") continue;
     if (isHead && (lines.length >= HEAD_LINES || choices >= MAX_CHOICES) && line !== "#EXT-X-ENDLIST") continue;
     if (line.startsWith("#EXTINF:")) {
@@ -117,6 +121,7 @@ function* linesOf(text: string): Generator<string, void> {
 /** `lines` without tags about a segment that does not follow: it comes with a later playlist, and its tags then, too. */
 function withoutTail(lines: readonly string[]): readonly string[] {
   const end = lines.findLastIndex((line) => !line.startsWith("#")) + 1;
+  if (end === lines.length) return lines;
   return [...lines.slice(0, end), ...lines.slice(end).filter((line) => !SEGMENT_TAGS.test(line))];
 }
 
@@ -132,7 +137,9 @@ function newestOf(lines: readonly string[]): readonly string[] {
 
 /** Where segments end: their addresses. */
 function endsOf(lines: readonly string[]): number[] {
-  return [...lines.keys()].filter((i) => !lines[i]!.startsWith("#"));
+  const ends: number[] = [];
+  for (let i = 0; i < lines.length; i++) if (!lines[i]!.startsWith("#")) ends.push(i);
+  return ends;
 }
 
 /** What holds for the lines from `cut` on, before which there are `dropped` segments. */

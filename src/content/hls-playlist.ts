@@ -152,7 +152,8 @@ function* read(
     const isBare = trimmed.startsWith("#EXT-X-");
     if (!isBare && !trimmed.startsWith("#EXTM3U")) throw new Error("it does not begin with #EXTM3U");
     const whole = withVariables(isBare ? `#EXTM3U\n${trimmed}` : trimmed, baseUrl, imported);
-    for (const part of partsOf(linesThatMatter(whole.text, isHead))) {
+    const lines = yield* linesThatMatter(whole.text, isHead);
+    for (const part of partsOf(lines)) {
       const list = parse(part);
       if (list.isMasterPlaylist) return readMaster(list, baseUrl, whole.variables);
       media.add(list);
