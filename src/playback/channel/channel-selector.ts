@@ -1,6 +1,6 @@
 /** How a start names a channel that comes by HTTP, and what it gets for it. */
 import { withSignal } from "../../bytes/deadline.ts";
-import { type Holder, OWN } from "../../bytes/shares.ts";
+import { OWN, type ShareHolder } from "../../bytes/shares.ts";
 import { MillraceError } from "../../errors.ts";
 import type { StreamOrigin } from "../live/live-streams.ts";
 
@@ -44,7 +44,7 @@ export interface ChannelCaller {
   /** It may name addresses in the private network. */
   readonly callerIsLocal: boolean;
   /** Whose share its sessions take. Default: this machine's own programs. */
-  readonly holder?: Holder;
+  readonly holder?: ShareHolder;
   /** Name of the player, if it gave one. */
   readonly pid?: string | undefined;
   readonly clientHost: string;
