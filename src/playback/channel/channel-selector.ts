@@ -39,9 +39,9 @@ export interface ChannelSelector {
   readonly isRecorded?: boolean;
 }
 
-/** Who starts a channel. */
+/** The caller that starts a channel. */
 export interface ChannelCaller {
-  /** It may name addresses in the private network. */
+  /** Whether the caller may name addresses in the private network. */
   readonly callerIsLocal: boolean;
   /** Whose share its sessions take. Default: this machine's own programs. */
   readonly holder?: ShareHolder;
