@@ -156,7 +156,12 @@ export interface FetchedBody {
   readonly contentType: string | null;
 }
 
-/** GETs `url` within `limits`. Throws as `guardedOpen`, `not_found` for 404 and 410, `connection_failed` for other failures. */
+/**
+ * GETs `url` within `limits`.
+ *
+ * @throws `invalid_argument`, `denied`, `not_found`, `too_large`, `timeout`, `protocol_violation`, `connection_failed`,
+ * or the signal's reason: as `guardedOpen`; `not_found` for 404 and 410, `connection_failed` for other failures
+ */
 export async function guardedFetch(
   ports: FetchPorts,
   url: string,

@@ -23,8 +23,11 @@ export interface MetainfoFinderParts {
 /** Finds the metadata behind a selector. Made by `createMetainfoFinder`. */
 export interface MetainfoFinder {
   /**
-   * The metainfo behind a selector, kept for the next time. Rejects as `Resolver.resolve`, and with `timeout`. Callers
-   * share a search, and one whose signal fires with `timeout` leaves it running, as `Lookups` says.
+   * The metainfo behind a selector, kept for the next time. Callers share a search, and one whose signal fires with
+   * `timeout` leaves it running, as `Lookups` says.
+   *
+   * @throws `invalid_argument`, `not_found`, `bad_transport_file`, `denied`, `timeout`, `unsupported_media`, or the
+   * signal's reason: as `Resolver.resolve`; and with `timeout`
    */
   find(selector: StreamSelector, context: ResolveContext): Promise<AnyMetainfo>;
   /** The metainfo of a content id or infohash seen before, 40 hexadecimal characters; no network is used. */

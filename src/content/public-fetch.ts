@@ -7,7 +7,10 @@ const TIMEOUT_MS = 30_000;
 
 /**
  * A `fetch` for GET that reaches the public network alone, redirects included. It supports the options `headers` (a
- * plain record), `signal` and `isLenient`. Rejects as `guardedOpen`: `denied` for private targets.
+ * plain record), `signal` and `isLenient`.
+ *
+ * @throws `invalid_argument`, `denied`, `not_found`, `too_large`, `timeout`, `protocol_violation`, `connection_failed`,
+ * or the signal's reason: as `guardedOpen`; `denied` for private targets
  */
 export function createPublicFetch(ports: FetchPorts): typeof fetch {
   return async (input, init: FetchOptions = {}) => {

@@ -148,7 +148,11 @@ class FollowingListener implements TcpListener {
     return this.#inner?.address ?? this.#at;
   }
 
-  /** Rejects as `TcpPort.listen`. While the interface is away nothing is opened. */
+  /**
+   * While the interface is away nothing is opened.
+   *
+   * @throws `conflict`: as `TcpPort.listen`
+   */
   async open(): Promise<void> {
     const { ipv4, ipv6 } = this.#watch.addresses();
     const host = this.#at.host === "::" ? ipv6 ?? ipv4 : ipv4 ?? ipv6;

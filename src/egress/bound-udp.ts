@@ -65,7 +65,11 @@ class BoundUdpSocket implements UdpSocket {
     this.#inner = null;
   }
 
-  /** Rejects as `UdpPort.bind`. While the interface is away nothing is opened. */
+  /**
+   * While the interface is away nothing is opened.
+   *
+   * @throws `conflict`, `unavailable`: as `UdpPort.bind`
+   */
   async open(): Promise<void> {
     const { ipv4, ipv6 } = this.#watch.addresses();
     const host = this.#options.host === "::" ? ipv6 : ipv4;

@@ -41,7 +41,11 @@ export async function parseInfo(infoBytes: Uint8Array, extras: InfoExtras = {}):
   return await metainfoOf(await decodeInfo(infoBytes), infoBytes, extras);
 }
 
-/** Decodes a bencoded `info`, in turns if it is large. Rejects as `parseInfo`. */
+/**
+ * Decodes a bencoded `info`, in turns if it is large.
+ *
+ * @throws `bad_transport_file`, `too_large`: as `parseInfo`
+ */
 export async function decodeInfo(infoBytes: Uint8Array): Promise<unknown> {
   if (infoBytes.length > MAX_TRANSPORT_FILE_BYTES) {
     throw new MillraceError("too_large", `metadata above ${MAX_TRANSPORT_FILE_BYTES} bytes is not accepted`);

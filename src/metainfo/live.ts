@@ -154,12 +154,20 @@ export async function parseLiveTransportFile(bytes: Uint8Array): Promise<LiveMet
   return await parseLiveInfo(infoBytes, extras);
 }
 
-/** Reads a bencoded `info` of either kind, as received from peers. Rejects as `parseInfo`. */
+/**
+ * Reads a bencoded `info` of either kind, as received from peers.
+ *
+ * @throws `bad_transport_file`, `too_large`: as `parseInfo`
+ */
 export async function parseAnyInfo(infoBytes: Uint8Array, extras: InfoExtras = {}): Promise<AnyMetainfo> {
   return await anyMetainfoOf(await decodeInfo(infoBytes), infoBytes, extras);
 }
 
-/** Reads a transport file of either kind. Rejects as `parseTransportFile`. */
+/**
+ * Reads a transport file of either kind.
+ *
+ * @throws `bad_transport_file`, `too_large`: as `parseTransportFile`
+ */
 export async function parseAnyTransportFile(bytes: Uint8Array): Promise<AnyMetainfo> {
   const { info, infoBytes, extras } = await readTransportFile(bytes);
   return await anyMetainfoOf(info, infoBytes, extras);

@@ -74,7 +74,11 @@ export class Players {
     return await this.#timed(COMMAND_TIMEOUT_MS, signal, (late) => device.status(late));
   }
 
-  /** Sends a command to a playing player. Rejects as `status`, and with `conflict` when it plays nothing. */
+  /**
+   * Sends a command to a playing player.
+   *
+   * @throws `not_found`, `denied`, `unavailable`, `timeout`: as `status`; and with `conflict` when it plays nothing
+   */
   async control(id: string, caller: PlayerCaller, command: PlayerCommand, signal: AbortSignal): Promise<void> {
     const device = await this.#device(id, caller);
     await this.#timed(COMMAND_TIMEOUT_MS, signal, (late) => device.control(command, late));
@@ -83,7 +87,12 @@ export class Players {
     this.#streams.delete(id);
   }
 
-  /** Sets a player's volume, 0–100. Rejects as `control`, and with `unavailable` if it cannot be set. */
+  /**
+   * Sets a player's volume, 0–100.
+   *
+   * @throws `not_found`, `denied`, `unavailable`, `timeout`, `conflict`: as `control`; and with `unavailable` if it
+   * cannot be set
+   */
   async setVolume(id: string, caller: PlayerCaller, percent: number, signal: AbortSignal): Promise<void> {
     const device = await this.#device(id, caller);
     await this.#timed(COMMAND_TIMEOUT_MS, signal, async (late) => {

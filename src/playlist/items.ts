@@ -185,7 +185,11 @@ export class Playlist {
     });
   }
 
-  /** Sets one flag. Rejects as `update`, except that `locked` of a locked item can be changed. */
+  /**
+   * Sets one flag.
+   *
+   * @throws `not_found`, `conflict`: as `update`; except that `locked` of a locked item can be changed
+   */
   async setFlag(flag: ItemFlag, ids: readonly number[], value: boolean, scope: Scope = {}): Promise<void> {
     await this.#change(ids, scope, async (trx, all) => {
       await trx.updateTable("playlist_items").set({ [flag]: Number(value), updated_at: this.#now() })

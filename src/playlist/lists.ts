@@ -244,8 +244,11 @@ export class Lists {
   }
 
   /**
-   * The programme guides that the list at `url` names, read no further than needed; null when it is not a list. Rejects
-   * as `guardedOpen`, `not_found` for 404 and 410, `connection_failed` for other failures.
+   * The programme guides that the list at `url` names, read no further than needed; null when it is not a list.
+   *
+   * @throws `invalid_argument`, `denied`, `not_found`, `too_large`, `timeout`, `protocol_violation`,
+   * `connection_failed`, or the signal's reason: as `guardedOpen`; `not_found` for 404 and 410, `connection_failed` for
+   * other failures
    */
   async guidesAt(url: string, allowPrivate: boolean, signal: AbortSignal): Promise<string[] | null> {
     const { clock, open } = this.#parts;

@@ -10,8 +10,9 @@ const MAX_REASON_CHARS = 200;
 
 /**
  * Calls `action` with `args`; resolves with a function that gives output arguments by name, empty where there are none.
- * Rejects as `askDevice`, with `protocol_violation` for anything but SOAP, and with `unavailable` and the device's own reason
- * when it refuses.
+ *
+ * @throws `connection_failed`, `too_large`, or the signal's reason: as `askDevice`; with `protocol_violation` for
+ * anything but SOAP, and with `unavailable` and the device's own reason when it refuses
  */
 export async function callAction(
   fetcher: typeof fetch,

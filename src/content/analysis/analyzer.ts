@@ -17,7 +17,12 @@ import type { Analysis, AnalyzerParts, Inspection, Outcome } from "./analysis.ts
 export interface Analyzer {
   /** Analyses each query; the results are in the order of the queries. Rejects only when the caller gave up. */
   analyze(queries: readonly string[], context: ResolveContext): Promise<readonly Outcome[]>;
-  /** Analyses the content of `url`; null when it is no content. Rejects as `guardedOpen` and for failure statuses. */
+  /**
+   * Analyses the content of `url`; null when it is no content.
+   *
+   * @throws `invalid_argument`, `denied`, `not_found`, `too_large`, `timeout`, `protocol_violation`,
+   * `connection_failed`, or the signal's reason: as `guardedOpen`; and for failure statuses
+   */
   inspect(url: string, context: ResolveContext): Promise<Inspection | null>;
   /** The analysis of a torrent or broadcast whose metadata is known; `url` is where it came from. */
   describe(metainfo: AnyMetainfo, url: string | null): Promise<Analysis>;

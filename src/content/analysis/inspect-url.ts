@@ -33,7 +33,12 @@ const NAME_TIMEOUT_MS = 2500;
 const NAME_STEP_BYTES = 64 * 1024;
 const MAX_NAME_BYTES = 1024 * 1024;
 
-/** Analyses the content of `url`; null when it is no content. Rejects as `guardedOpen` and for failure statuses. */
+/**
+ * Analyses the content of `url`; null when it is no content.
+ *
+ * @throws `invalid_argument`, `denied`, `not_found`, `too_large`, `timeout`, `protocol_violation`, `connection_failed`,
+ * or the signal's reason: as `guardedOpen`; and for failure statuses
+ */
 export async function inspectUrl(
   parts: AnalyzerParts,
   url: string,

@@ -138,7 +138,12 @@ export interface ApiParts {
   /** Whether callers elsewhere may name private addresses. */
   readonly allowPrivateFetch: boolean;
   readonly pictures: PictureCache;
-  /** GETs an address that a caller gave, within the rules for such addresses. Rejects as `guardedFetch`. */
+  /**
+   * GETs an address that a caller gave, within the rules for such addresses.
+   *
+   * @throws `invalid_argument`, `denied`, `not_found`, `too_large`, `timeout`, `protocol_violation`,
+   * `connection_failed`, or the signal's reason: as `guardedFetch`
+   */
   readonly fetchBytes: (
     url: string,
     limits: { readonly maxBytes: number; readonly allowPrivate: boolean },

@@ -49,8 +49,10 @@ export class KodiRpc {
   }
 
   /**
-   * Calls `method` and returns its result. Rejects as `askDevice`, with `unavailable` and Kodi's message when it refuses or
-   * needs another user or password, and with `protocol_violation` for anything but JSON-RPC.
+   * Calls `method` and returns its result.
+   *
+   * @throws `connection_failed`, `too_large`, or the signal's reason: as `askDevice`; with `unavailable` and Kodi's
+   * message when it refuses or needs another user or password, and with `protocol_violation` for anything but JSON-RPC
    */
   async call(method: string, params: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<unknown> {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });

@@ -21,7 +21,12 @@ export interface RendererDescription {
   readonly connectionManager: ServiceAddress | null;
 }
 
-/** Fetches the description at `location`. Rejects as `askDevice`, and with `protocol_violation` for anything but a renderer. */
+/**
+ * Fetches the description at `location`.
+ *
+ * @throws `connection_failed`, `too_large`, or the signal's reason: as `askDevice`; and with `protocol_violation` for
+ * anything but a renderer
+ */
 export async function describeRenderer(
   fetcher: typeof fetch,
   location: URL,

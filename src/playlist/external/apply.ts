@@ -112,7 +112,11 @@ export interface Applied {
   readonly sortKeys: ReadonlyMap<number, number>;
 }
 
-/** Adds and updates the staged entries, batch by batch; each batch is one transaction. Rejects as `markVanished`. */
+/**
+ * Adds and updates the staged entries, batch by batch; each batch is one transaction.
+ *
+ * @throws `conflict`: as `markVanished`
+ */
 export async function applyEntries(
   store: Store,
   id: number,

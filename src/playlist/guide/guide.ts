@@ -80,7 +80,11 @@ export class Guide {
     return this.#sources.all();
   }
 
-  /** Adds a guide and begins to fetch it; returns its id. Rejects as `GuideSources.add`. */
+  /**
+   * Adds a guide and begins to fetch it; returns its id.
+   *
+   * @throws `invalid_argument`, `conflict`: as `GuideSources.add`
+   */
   async add(source: NewGuideSource, updateNow: boolean): Promise<number> {
     const id = await this.#sources.add(source);
     // A failure is logged, and shown as `last_error`.
@@ -89,7 +93,11 @@ export class Guide {
     return id;
   }
 
-  /** Deletes a guide and what was kept of it, unless a list names it, too. Rejects as `GuideSources.giveUp`. */
+  /**
+   * Deletes a guide and what was kept of it, unless a list names it, too.
+   *
+   * @throws `not_found`, `conflict`: as `GuideSources.giveUp`
+   */
   async delete(id: number): Promise<void> {
     if (await this.#sources.giveUp(id)) await this.#remove(id);
     void this.wake();
@@ -100,7 +108,12 @@ export class Guide {
     await this.#sources.remove(id);
   }
 
-  /** Fetches a guide now. Rejects as `GuideUpdater.update`. */
+  /**
+   * Fetches a guide now.
+   *
+   * @throws `not_found`, `connection_failed`, `denied`, `timeout`, `too_large`, `invalid_argument`: as
+   * `GuideUpdater.update`
+   */
   async update(id: number): Promise<void> {
     await this.#updater.update(id, { isByHand: true });
     void this.wake();

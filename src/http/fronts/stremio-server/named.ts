@@ -79,7 +79,12 @@ function literalOf(pattern: string): string[] {
   return [body.replace(/\\(.)/gs, "$1").toLowerCase()];
 }
 
-/** The torrent's description; peers are asked if it is not here. Rejects as `MetainfoFinder.find`. */
+/**
+ * The torrent's description; peers are asked if it is not here.
+ *
+ * @throws `invalid_argument`, `not_found`, `bad_transport_file`, `denied`, `timeout`, `unsupported_media`, or the
+ * signal's reason: as `MetainfoFinder.find`
+ */
 export async function description(
   c: HttpContext,
   { api }: HttpParts,

@@ -90,7 +90,12 @@ export class TorrentWork {
     this.#searches.delete(hash);
   }
 
-  /** The description of a torrent. Rejects as `MetainfoFinder.find`. */
+  /**
+   * The description of a torrent.
+   *
+   * @throws `invalid_argument`, `not_found`, `bad_transport_file`, `denied`, `timeout`, `unsupported_media`, or the
+   * signal's reason: as `MetainfoFinder.find`
+   */
   async description(torrent: TorrServerTorrent, signal: AbortSignal): Promise<AnyMetainfo> {
     this.#ask(torrent.hash);
     return await this.known(torrent.hash) ?? await this.#find(torrent, signal);
