@@ -53,6 +53,8 @@ export type CatalogueFilter =
   | { readonly kind: "title"; readonly test: "contains" | "is"; readonly text: string; readonly negated: boolean }
   /** Items of broadcasts, or all others. */
   | { readonly kind: "live"; readonly value: boolean }
+  /** Items that come from peers, not by HTTP. */
+  | { readonly kind: "peers" }
   | { readonly kind: "sort"; readonly of: CatalogueKind }
   | { readonly kind: "constant"; readonly value: boolean };
 
@@ -192,6 +194,8 @@ function filterOf(filter: CatalogueFilter): RawBuilder<unknown> {
       return OF_KIND[filter.of];
     case "live":
       return filter.value ? sql`is_live = 1` : sql`is_live <> 1`;
+    case "peers":
+      return sql`transport_type = 'bt'`;
     case "title": {
       const text = foldText(filter.text);
       const found = filter.test === "is"

@@ -87,11 +87,13 @@ test("paths that lead nowhere are not found at once, and nothing can be written"
     assertEquals([stranger.status, stranger.headers.get("dav")], [401, "1"]);
   }));
 
-test("an item that comes by HTTP has no files, and asking for them fails nothing", () =>
+test("an item that comes by HTTP is not listed, and asking for its files fails nothing", () =>
   withFront("webdav", async (ask, call) => {
     const item = { token: TOKEN, title: "Film", hls_manifest_url: "http://a.example/film.m3u8", is_live: "0" };
     const { result: id } = await call("playlist_add_item", item);
     const folder = `/All/${encodeURIComponent(`Film [${id}]`)}/`;
+    const listed = await (await ask("/All/", { method: "PROPFIND", headers: { depth: "1" } })).text();
+    assertEquals(listed.includes("Film"), false);
     assertEquals((await ask(folder, { method: "PROPFIND", headers: { depth: "1" } })).status, 404);
     assertEquals((await ask(`${folder}film.ts`)).status, 404);
   }));

@@ -1,6 +1,6 @@
 /**
  * The library as folders: one per category and one of everything, in them one per item, in those the files of its torrent.
- * Broadcasts are left out, because files have lengths.
+ * Broadcasts and what comes by HTTP are left out, because files have lengths.
  */
 import { plainName } from "../../../bytes/file-name.ts";
 import type { MetainfoFile } from "../../../metainfo/types.ts";
@@ -67,7 +67,7 @@ export class LibraryTree {
       const { catalogue } = this.#parts.api;
       const wanted = {
         ...(node.category === null ? {} : { category: node.category }),
-        filter: { kind: "live", value: false },
+        filter: { kind: "all", of: [{ kind: "live", value: false }, { kind: "peers" }] },
         limit: PAGE_ITEMS,
       } as const;
       for (let offset = 0;; offset += PAGE_ITEMS) {
