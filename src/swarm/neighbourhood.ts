@@ -9,7 +9,7 @@ import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import { hostKey, samePeerId } from "./address.ts";
 import type { AddressBook, KnownAddress } from "./address-book.ts";
 import { Comeback, type ReturningSwarm } from "./comeback.ts";
-import type { SwarmContext } from "./context.ts";
+import type { NeighbourhoodContext } from "./neighbourhood-context.ts";
 import { SwarmDialRule } from "./dial-rule.ts";
 import { Dialer, type DialingSwarm } from "./dialer.ts";
 import { redundantOf } from "./link-ends.ts";
@@ -25,14 +25,16 @@ const ROUND_MS = 1_000;
  * Dials, accepts, bans and ends the neighbours of a swarm. What it leaves to its two kinds (`Peers`, `LivePeers`): what a
  * session is, how many are wanted, who gets a place, and what is done about them every second.
  */
-export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers>
-  implements NeighbourSwarm, DialingSwarm, ReturningSwarm {
+export abstract class Neighbourhood<
+  Session extends Neighbour & PeerLinkHandlers,
+  Context extends NeighbourhoodContext = NeighbourhoodContext,
+> implements NeighbourSwarm, DialingSwarm, ReturningSwarm {
   abstract readonly book: AddressBook;
   readonly clock: Clock;
   readonly rule: SwarmDialRule;
   readonly downloadRate: RateMeter;
   readonly uploadRate: RateMeter;
-  protected readonly context: SwarmContext;
+  protected readonly context: Context;
   protected isClosed = false;
   readonly #infohash: Uint8Array;
   readonly #sessions = new Map<number, Session>();
@@ -44,7 +46,7 @@ export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers
   readonly #comeback: Comeback;
 
   /** `pexFirstMs`: age at which a neighbour first hears of others; `utp`: opens connections besides TCP. */
-  constructor(context: SwarmContext, infohash: Uint8Array, pexFirstMs: number, utp: Connects | null) {
+  constructor(context: Context, infohash: Uint8Array, pexFirstMs: number, utp: Connects | null) {
     this.context = context;
     this.clock = context.ports.clock;
     this.rule = new SwarmDialRule(context.dialRule);

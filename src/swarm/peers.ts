@@ -25,7 +25,8 @@ const MAX_INCOMING_PER_HOST = 16;
 const PEX_FIRST_MS = 5_000;
 
 /** The peers of one torrent. */
-export class Peers extends Neighbourhood<PeerSession> implements PeerSwarm, RoundPeers, MetadataPeers<PeerSession> {
+export class Peers extends Neighbourhood<PeerSession, SwarmContext>
+  implements PeerSwarm, RoundPeers, MetadataPeers<PeerSession> {
   readonly book = new AddressBook();
   readonly torrent: Torrent;
   readonly uploadBucket: TokenBucket;

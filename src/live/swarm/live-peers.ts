@@ -50,7 +50,7 @@ export interface LiveBroadcast {
 }
 
 /** The connections of one live swarm. */
-export class LivePeers extends Neighbourhood<LivePeerSession> implements LiveNeighbours, ReachSwarm {
+export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> implements LiveNeighbours, ReachSwarm {
   readonly dialTimes = DIAL_TIMES;
   readonly node: LiveNode;
   readonly uplink: Uplink;
