@@ -1,5 +1,5 @@
 /** When the start of a stream reached each of its stages: shows where the time to the first picture goes. */
-import { TorrentSwarm } from "../../src/swarm/torrent-swarm.ts";
+import { TorrentSwarm } from "../../src/swarm/torrent/torrent-swarm.ts";
 import type { SwarmManager } from "../../src/swarm/types.ts";
 
 /** Stages of a start, in their usual order. */

@@ -3,7 +3,7 @@ import ipaddr from "ipaddr.js";
 import { exactOrigin } from "../bytes/origin.ts";
 import { MillraceError } from "../errors.ts";
 import type { NetworkPort, RequestInfo } from "../ports.ts";
-import { hostKey } from "../swarm/address.ts";
+import { hostKey } from "../swarm/neighbours/address.ts";
 import { forwardedChains, isForwarded } from "./forwarded.ts";
 
 /** How near a caller is. */

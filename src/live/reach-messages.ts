@@ -3,7 +3,7 @@
  */
 import { MillraceError } from "../errors.ts";
 import type { SocketAddress } from "../ports.ts";
-import type { Reach } from "../swarm/reachability.ts";
+import type { Reach } from "../swarm/neighbours/reachability.ts";
 import { addressBytes, addressText } from "../wire/address.ts";
 
 /** First byte of REACH and PEERS. */

@@ -5,11 +5,11 @@ import { machineKey } from "../bytes/machine-key.ts";
 import type { TcpConnection } from "../ports.ts";
 import { acceptPeer } from "../wire/mod.ts";
 import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
-import { hostKey } from "./address.ts";
+import { hostKey } from "./neighbours/address.ts";
 import type { SwarmContext } from "./context.ts";
 import type { LeasedSwarms } from "./leases.ts";
-import { displacedBy, type Holder } from "./places.ts";
-import type { Transport } from "./transports.ts";
+import { displacedBy, type Holder } from "./neighbours/places.ts";
+import type { Transport } from "./neighbours/transports.ts";
 
 /** Incoming connections whose torrent is not known yet: over all hosts, and per host (`machineKey`). */
 const MAX_PENDING = 64;

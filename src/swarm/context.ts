@@ -1,13 +1,13 @@
 /** What all swarms of an engine share. */
 import type { PieceCache } from "../storage/piece-store.ts";
-import type { BufferSource } from "./assembly.ts";
-import type { NeighbourhoodContext } from "./neighbourhood-context.ts";
-import type { MetadataBudget } from "./metadata-fetch.ts";
-import type { Reachability } from "./reachability.ts";
-import type { TransportFileFetch } from "./transport-sources.ts";
+import type { BufferSource } from "./data/assembly.ts";
+import type { NeighbourhoodContext } from "./neighbours/neighbourhood-context.ts";
+import type { MetadataBudget } from "./metadata/metadata-fetch.ts";
+import type { Reachability } from "./neighbours/reachability.ts";
+import type { TransportFileFetch } from "./metadata/transport-sources.ts";
 import type { UtpEndpoint } from "../utp/utp-endpoint.ts";
 import type { TokenBucket } from "./token-bucket.ts";
-import type { SchedulerFactory } from "./transfer.ts";
+import type { SchedulerFactory } from "./data/transfer.ts";
 
 /** Made by the manager, used by its swarms. */
 export interface SwarmContext extends NeighbourhoodContext {

@@ -2,9 +2,9 @@
 import { MillraceError } from "../errors.ts";
 import type { Clock, Timer } from "../ports.ts";
 import type { PeerLinkHandlers } from "../wire/types.ts";
-import type { AddressBook } from "./address-book.ts";
-import type { Neighbour } from "./neighbour.ts";
-import type { Neighbourhood } from "./neighbourhood.ts";
+import type { AddressBook } from "./neighbours/address-book.ts";
+import type { Neighbour } from "./neighbours/neighbour.ts";
+import type { Neighbourhood } from "./neighbours/neighbourhood.ts";
 
 /** Swarms at once. Each costs connections, announces and memory; sessions share them. */
 const MAX_SWARMS = 256;

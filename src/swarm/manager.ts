@@ -12,18 +12,18 @@ import type { PieceCache } from "../storage/piece-store.ts";
 import { UtpEndpoint } from "../utp/utp-endpoint.ts";
 import { connectPeer, type EncryptionMode } from "../wire/mod.ts";
 import { Acceptor } from "./acceptor.ts";
-import { BanList } from "./bans.ts";
-import { DEFAULT_UPLOAD_SLOTS } from "./choker.ts";
+import { BanList } from "./neighbours/bans.ts";
+import { DEFAULT_UPLOAD_SLOTS } from "./upload/choker.ts";
 import type { SwarmContext } from "./context.ts";
-import { DialRule } from "./dial-rule.ts";
-import { DialSlots } from "./dial-slots.ts";
+import { DialRule } from "./neighbours/dial-rule.ts";
+import { DialSlots } from "./neighbours/dial-slots.ts";
 import { type Lease, LeasedSwarms } from "./leases.ts";
-import { MetadataBudget } from "./metadata-fetch.ts";
+import { MetadataBudget } from "./metadata/metadata-fetch.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
-import { Reachability } from "./reachability.ts";
+import { Reachability } from "./neighbours/reachability.ts";
 import { TokenBucket } from "./token-bucket.ts";
-import type { TransportFileFetch } from "./transport-sources.ts";
-import { TorrentSwarm } from "./torrent-swarm.ts";
+import type { TransportFileFetch } from "./metadata/transport-sources.ts";
+import { TorrentSwarm } from "./torrent/torrent-swarm.ts";
 import type { Swarm, SwarmManager, SwarmTarget } from "./types.ts";
 
 /**

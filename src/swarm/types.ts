@@ -4,7 +4,7 @@ import type { DiscoverySourceStatus, ServerScope } from "../discovery/types.ts";
 import type { AnyMetainfo } from "../metainfo/live.ts";
 import type { Magnet, Metainfo } from "../metainfo/types.ts";
 import type { Lease } from "./leases.ts";
-import type { SwarmPicture } from "./picture.ts";
+import type { SwarmPicture } from "./data/picture.ts";
 
 /** Why a reader waits. `source_silent`: all of a broadcast that any peer has announced is already here. */
 export type StallReason = "no_peers" | "no_metadata" | "slow_peers" | "missing_piece" | "choked" | "source_silent";

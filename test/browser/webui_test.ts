@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Browser, Page } from "playwright-core";
 import { magnetLink } from "../../src/metainfo/live.ts";
-import { TorrentSwarm } from "../../src/swarm/torrent-swarm.ts";
+import { TorrentSwarm } from "../../src/swarm/torrent/torrent-swarm.ts";
 import { PAGE_HOST, type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";

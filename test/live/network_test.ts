@@ -6,7 +6,7 @@ import type { LiveSwarm } from "../../src/live/swarm/live-swarm.ts";
 import { RecordRefresh } from "../../src/live/broadcast/record-refresh.ts";
 import { RedialPolicy } from "../../src/live/swarm/redial.ts";
 import { Uplink } from "../../src/live/swarm/uplink.ts";
-import { AddressBook } from "../../src/swarm/address-book.ts";
+import { AddressBook } from "../../src/swarm/neighbours/address-book.ts";
 import { TokenBucket } from "../../src/swarm/token-bucket.ts";
 import { decodeTransportRecord } from "../../src/metainfo/content-id.ts";
 import { FakeClock } from "../support/fake-clock.ts";

@@ -7,7 +7,7 @@ import { HolePunching } from "../../src/live/swarm/hole-punching.ts";
 import { Introductions } from "../../src/live/swarm/introductions.ts";
 import type { LivePeerSession } from "../../src/live/swarm/live-session.ts";
 import type { SocketAddress, TcpConnection } from "../../src/ports.ts";
-import type { Reach } from "../../src/swarm/reachability.ts";
+import type { Reach } from "../../src/swarm/neighbours/reachability.ts";
 import { newToken } from "../../src/utp/utp-endpoint.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { noise, seeded } from "../support/random.ts";

@@ -16,7 +16,7 @@ import type {
   SwarmTarget,
 } from "../../src/swarm/types.ts";
 import type { Lease } from "../../src/swarm/leases.ts";
-import { pieceCells, type SwarmPicture } from "../../src/swarm/picture.ts";
+import { pieceCells, type SwarmPicture } from "../../src/swarm/data/picture.ts";
 import { Bitfield } from "../../src/bytes/bitfield.ts";
 import type { Metainfo, MetainfoFile } from "../../src/metainfo/types.ts";
 

@@ -1,11 +1,11 @@
 /** One member of a simulated swarm of streamers: the engine's scheduler and choker on a modelled up-link. */
-import { CHOKE_ROUND_MS, chooseUnchoked, DEFAULT_UPLOAD_SLOTS } from "../../src/swarm/choker.ts";
+import { CHOKE_ROUND_MS, chooseUnchoked, DEFAULT_UPLOAD_SLOTS } from "../../src/swarm/upload/choker.ts";
 import { RateMeter } from "../../src/swarm/rate-meter.ts";
 import { Scheduler } from "../../src/swarm/scheduler/scheduler.ts";
 import { logOf } from "./message-log.ts";
 import type { SchedulerShape } from "../../src/swarm/scheduler/types.ts";
 import type { Tuning } from "../../src/swarm/scheduler/tuning.ts";
-import { uploadSlots } from "../../src/swarm/upload-slots.ts";
+import { uploadSlots } from "../../src/swarm/upload/upload-slots.ts";
 import type { EventWheel } from "./event-wheel.ts";
 import { SimLine } from "./sim-line.ts";
 import { UploadLane } from "./upload-lane.ts";

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { AddressBook } from "../../src/swarm/address-book.ts";
-import { Comeback } from "../../src/swarm/comeback.ts";
+import { AddressBook } from "../../src/swarm/neighbours/address-book.ts";
+import { Comeback } from "../../src/swarm/neighbours/comeback.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
 const HOME = { host: "198.51.100.1", port: 1 };

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { equalBytes } from "../../src/bytes/hex.ts";
-import { type Copy, mixtures } from "../../src/swarm/cross-check.ts";
+import { type Copy, mixtures } from "../../src/swarm/data/cross-check.ts";
 import { BLOCK_BYTES } from "../../src/wire/types.ts";
 
 /** A copy whose block i was sent by `senders[i]`; blocks of `liars` are wrong, each in its own way. */

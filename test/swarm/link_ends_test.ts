@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { redundantOf } from "../../src/swarm/link-ends.ts";
+import { redundantOf } from "../../src/swarm/neighbours/link-ends.ts";
 
 type Connected = Parameters<typeof redundantOf>[0];
 

@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { METADATA_BUDGET_BYTES, MetadataBudget, MetadataFetch } from "../../src/swarm/metadata-fetch.ts";
+import { METADATA_BUDGET_BYTES, MetadataBudget, MetadataFetch } from "../../src/swarm/metadata/metadata-fetch.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
 const BLOCK = 16384;

@@ -1,8 +1,8 @@
 /** A machine with IPv6 has a whole /64 of addresses: what is limited by machine counts them as one. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { AddressBook } from "../../src/swarm/address-book.ts";
-import { BanList } from "../../src/swarm/bans.ts";
+import { AddressBook } from "../../src/swarm/neighbours/address-book.ts";
+import { BanList } from "../../src/swarm/neighbours/bans.ts";
 
 test("AddressBook keeps 16 addresses of a /64, as of one IPv4 address, and others of the next /64", () => {
   const book = new AddressBook();

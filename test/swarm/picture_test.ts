@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { Bitfield } from "../../src/bytes/bitfield.ts";
-import { MAX_CELLS, pieceCells } from "../../src/swarm/picture.ts";
+import { MAX_CELLS, pieceCells } from "../../src/swarm/data/picture.ts";
 
 const file = (offset: number, sizeBytes: number) => ({
   index: 0,

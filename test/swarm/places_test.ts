@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { displacedBy, type Holder } from "../../src/swarm/places.ts";
+import { displacedBy, type Holder } from "../../src/swarm/neighbours/places.ts";
 
 interface Place extends Holder {
   readonly name: string;

@@ -4,9 +4,9 @@ import { test } from "node:test";
 import type { Allocate } from "../../src/bytes/source.ts";
 import { type Deferred, deferred } from "../../src/bytes/deferred.ts";
 import { MillraceError } from "../../src/errors.ts";
-import { type ReaderHost, TorrentReader } from "../../src/swarm/reader.ts";
+import { type ReaderHost, TorrentReader } from "../../src/swarm/reading/reader.ts";
 import type { ReaderDemand } from "../../src/swarm/scheduler/types.ts";
-import { SharedReads } from "../../src/swarm/shared-reads.ts";
+import { SharedReads } from "../../src/swarm/reading/shared-reads.ts";
 
 const PIECE = 1000;
 const bytes = Uint8Array.from({ length: 10 * PIECE }, (_, i) => (i * 7 + (i >> 8)) & 0xff);

@@ -1,9 +1,9 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import type { SocketAddress } from "../../src/ports.ts";
-import { addressKey } from "../../src/swarm/address.ts";
-import type { Neighbour } from "../../src/swarm/neighbour.ts";
-import { Rendezvous } from "../../src/swarm/rendezvous.ts";
+import { addressKey } from "../../src/swarm/neighbours/address.ts";
+import type { Neighbour } from "../../src/swarm/neighbours/neighbour.ts";
+import { Rendezvous } from "../../src/swarm/neighbours/rendezvous.ts";
 import { HOLE_PUNCH_ERROR, type HolePunchMessage } from "../../src/wire/hole-punch.ts";
 
 const at = (n: number, port = 6881): SocketAddress => ({ host: `10.0.${n >> 8}.${n & 255}`, port });

@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals, assertRejects } from "@std/assert";
-import { SharedReads } from "../../src/swarm/shared-reads.ts";
+import { SharedReads } from "../../src/swarm/reading/shared-reads.ts";
 
 test("SharedReads gives one copy to all readers at one position", async () => {
   const shared = new SharedReads(100);

@@ -2,8 +2,8 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import type { SocketAddress, TcpConnection } from "../../src/ports.ts";
-import { AddressBook, type KnownAddress } from "../../src/swarm/address-book.ts";
-import { type Dialled, Transports } from "../../src/swarm/transports.ts";
+import { AddressBook, type KnownAddress } from "../../src/swarm/neighbours/address-book.ts";
+import { type Dialled, Transports } from "../../src/swarm/neighbours/transports.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
 const ADDRESS = { host: "203.0.113.1", port: 6881 };

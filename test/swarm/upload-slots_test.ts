@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { uploadSlots } from "../../src/swarm/upload-slots.ts";
+import { uploadSlots } from "../../src/swarm/upload/upload-slots.ts";
 
 test("uploadSlots() serves two on a slow up-link and opens one slot more than the rate is good for", () => {
   for (

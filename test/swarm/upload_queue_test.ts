@@ -1,10 +1,10 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import type { PieceBank } from "../../src/swarm/piece-bank.ts";
+import type { PieceBank } from "../../src/swarm/data/piece-bank.ts";
 import { TokenBucket } from "../../src/swarm/token-bucket.ts";
-import { UploadCache } from "../../src/swarm/upload-cache.ts";
-import { UploadQueue } from "../../src/swarm/upload-queue.ts";
-import { UploadRun } from "../../src/swarm/upload-run.ts";
+import { UploadCache } from "../../src/swarm/upload/upload-cache.ts";
+import { UploadQueue } from "../../src/swarm/upload/upload-queue.ts";
+import { UploadRun } from "../../src/swarm/upload/upload-run.ts";
 import { PIECE_HEADER_BYTES, PIECE_MESSAGE_BYTES } from "../../src/wire/piece-messages.ts";
 import type { PeerLink } from "../../src/wire/types.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";

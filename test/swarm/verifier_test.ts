@@ -1,10 +1,10 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { Assembly } from "../../src/swarm/assembly.ts";
-import type { PieceBank } from "../../src/swarm/piece-bank.ts";
-import { pieceCheck } from "../../src/swarm/piece-check.ts";
-import type { Sources } from "../../src/swarm/sources.ts";
-import { Verifier } from "../../src/swarm/verifier.ts";
+import { Assembly } from "../../src/swarm/data/assembly.ts";
+import type { PieceBank } from "../../src/swarm/data/piece-bank.ts";
+import { pieceCheck } from "../../src/swarm/data/piece-check.ts";
+import type { Sources } from "../../src/swarm/data/sources.ts";
+import { Verifier } from "../../src/swarm/data/verifier.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { until } from "../support/until.ts";
 

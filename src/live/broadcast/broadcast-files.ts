@@ -1,7 +1,7 @@
 /** What a broadcast keeps in its directory: key and position, transport file, addresses of viewers. */
 import { hasCode, MillraceError } from "../../errors.ts";
 import type { FilePort, Logger, SocketAddress } from "../../ports.ts";
-import { addressKey, parseAddress } from "../../swarm/address.ts";
+import { addressKey, parseAddress } from "../../swarm/neighbours/address.ts";
 import { type LiveMetainfo, parseLiveTransportFile } from "../../metainfo/live.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../../metainfo/limits.ts";
 import { type BroadcastState, inNewEpoch, readBroadcastState, writeBroadcastState } from "./broadcast-state.ts";

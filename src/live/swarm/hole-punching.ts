@@ -5,9 +5,9 @@
 import { deadline } from "../../bytes/deadline.ts";
 import { leadTo } from "../../bytes/guarded-clock.ts";
 import type { Clock, TcpConnection, Timer } from "../../ports.ts";
-import { hostKey } from "../../swarm/address.ts";
-import type { SwarmDialRule } from "../../swarm/dial-rule.ts";
-import type { Reach } from "../../swarm/reachability.ts";
+import { hostKey } from "../../swarm/neighbours/address.ts";
+import type { SwarmDialRule } from "../../swarm/neighbours/dial-rule.ts";
+import type { Reach } from "../../swarm/neighbours/reachability.ts";
 import type { UtpEndpoint } from "../../utp/utp-endpoint.ts";
 import { encodePunchMessage, type PunchMessage } from "../punch-messages.ts";
 import type { LivePeerSession } from "./live-session.ts";

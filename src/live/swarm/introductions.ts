@@ -5,8 +5,8 @@
 import { deadline } from "../../bytes/deadline.ts";
 import { leadTo } from "../../bytes/guarded-clock.ts";
 import type { Clock, SocketAddress } from "../../ports.ts";
-import { hostKey } from "../../swarm/address.ts";
-import type { Reach } from "../../swarm/reachability.ts";
+import { hostKey } from "../../swarm/neighbours/address.ts";
+import type { Reach } from "../../swarm/neighbours/reachability.ts";
 import { newToken, type UtpEndpoint } from "../../utp/utp-endpoint.ts";
 import { encodePunchMessage } from "../punch-messages.ts";
 import type { LivePeerSession } from "./live-session.ts";

@@ -1,11 +1,11 @@
 /** The neighbours of one live swarm. */
 import type { SocketAddress, TcpConnection, Timer } from "../../ports.ts";
 import { MillraceError } from "../../errors.ts";
-import { samePeerId } from "../../swarm/address.ts";
-import { AddressBook, type KnownAddress } from "../../swarm/address-book.ts";
+import { samePeerId } from "../../swarm/neighbours/address.ts";
+import { AddressBook, type KnownAddress } from "../../swarm/neighbours/address-book.ts";
 import type { SwarmContext } from "../../swarm/context.ts";
-import { Neighbourhood } from "../../swarm/neighbourhood.ts";
-import type { Reach } from "../../swarm/reachability.ts";
+import { Neighbourhood } from "../../swarm/neighbours/neighbourhood.ts";
+import type { Reach } from "../../swarm/neighbours/reachability.ts";
 import type { UtpEndpoint } from "../../utp/utp-endpoint.ts";
 import { acceptPeer } from "../../wire/mod.ts";
 import type { LinkSettings } from "../../wire/options.ts";

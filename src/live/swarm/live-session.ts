@@ -1,8 +1,8 @@
 /** One connection of a live swarm: connects its link with the node. */
 import type { MillraceError } from "../../errors.ts";
-import type { KnownAddress } from "../../swarm/address-book.ts";
-import { Neighbour, type NeighbourSwarm } from "../../swarm/neighbour.ts";
-import type { Reach } from "../../swarm/reachability.ts";
+import type { KnownAddress } from "../../swarm/neighbours/address-book.ts";
+import { Neighbour, type NeighbourSwarm } from "../../swarm/neighbours/neighbour.ts";
+import type { Reach } from "../../swarm/neighbours/reachability.ts";
 import { BLOCK_BYTES, type ExtendedHandshake, type PeerLink, type PeerLinkHandlers } from "../../wire/types.ts";
 import type { LiveNode } from "../node/live-node.ts";
 import type { LiveLink, LivePeer } from "../node/neighbour/live-peer.ts";

@@ -6,9 +6,9 @@
 import { deadline } from "../../bytes/deadline.ts";
 import { leadTo } from "../../bytes/guarded-clock.ts";
 import type { SocketAddress, Timer } from "../../ports.ts";
-import { hostKey } from "../../swarm/address.ts";
+import { hostKey } from "../../swarm/neighbours/address.ts";
 import type { SwarmContext } from "../../swarm/context.ts";
-import type { Reach } from "../../swarm/reachability.ts";
+import type { Reach } from "../../swarm/neighbours/reachability.ts";
 import type { UtpEndpoint } from "../../utp/utp-endpoint.ts";
 import { encodeReachMessage, MAX_TOLD_PEERS, type ReachMessage } from "../reach-messages.ts";
 import type { PunchMessage } from "../punch-messages.ts";

@@ -1,6 +1,6 @@
 /** Which addresses of a live swarm to dial, and when again. */
 import type { PeerOrigin } from "../../discovery/types.ts";
-import { backOff, type BookPolicy, type KnownAddress, score } from "../../swarm/address-book.ts";
+import { backOff, type BookPolicy, type KnownAddress, score } from "../../swarm/neighbours/address-book.ts";
 
 /**
  * A broadcaster that is gone is dialled again after this, ms. Viewers must have it back within two seconds, and all of

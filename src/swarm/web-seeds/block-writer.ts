@@ -1,7 +1,7 @@
 /** Cuts a web seed's bytes into blocks and delivers them. */
 import { BLOCK_BYTES } from "../../wire/types.ts";
-import { pieceBytes } from "../layout.ts";
-import type { Transfer } from "../transfer.ts";
+import { pieceBytes } from "../data/layout.ts";
+import type { Transfer } from "../data/transfer.ts";
 
 /** Whether a block is to be delivered; all else is thrown away. */
 export type Accept = (piece: number, offset: number, lengthBytes: number) => boolean;

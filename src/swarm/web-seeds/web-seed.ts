@@ -6,7 +6,7 @@ import type { MetainfoFile } from "../../metainfo/types.ts";
 import type { Clock, Logger } from "../../ports.ts";
 import type { BlockRun } from "../scheduler/types.ts";
 import type { TokenBucket } from "../token-bucket.ts";
-import type { Transfer } from "../transfer.ts";
+import type { Transfer } from "../data/transfer.ts";
 import { BlockWriter } from "./block-writer.ts";
 import { backoffMs, type Mirror } from "./mirror.ts";
 import { type BodySource, type RunEnd, RunFetch } from "./run-fetch.ts";

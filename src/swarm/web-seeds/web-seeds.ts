@@ -1,7 +1,7 @@
 /** The web seeds of one swarm. A few are used at a time; one that is of no use gives its place to the next. */
 import { type Deferred, deferred } from "../../bytes/deferred.ts";
-import type { Suspect } from "../evidence.ts";
-import type { Transfer } from "../transfer.ts";
+import type { Suspect } from "../data/evidence.ts";
+import type { Transfer } from "../data/transfer.ts";
 import { Mirror, type MirrorKind } from "./mirror.ts";
 import { logFailure, WebSeed, type WebSeedHost } from "./web-seed.ts";
 

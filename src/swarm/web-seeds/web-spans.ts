@@ -1,7 +1,7 @@
 /** Where a web seed keeps the bytes of a torrent: in files (BEP 19, GetRight style), or behind a script (BEP 17). */
 import { percentEncoded } from "../../bytes/percent.ts";
 import type { Metainfo, MetainfoFile } from "../../metainfo/types.ts";
-import { pieceBytes } from "../layout.ts";
+import { pieceBytes } from "../data/layout.ts";
 
 /** A stretch of bytes on a web server. Those of padding files have `url` null: they are zero and not fetched. */
 export interface WebSpan {

@@ -4,7 +4,7 @@
  */
 import type { MetainfoFile } from "../../metainfo/types.ts";
 import type { Clock, Timer } from "../../ports.ts";
-import type { Transfer } from "../transfer.ts";
+import type { Transfer } from "../data/transfer.ts";
 import { BlockWriter } from "./block-writer.ts";
 import type { WebBody } from "./web-body.ts";
 import type { WebSpan } from "./web-spans.ts";

@@ -4,7 +4,7 @@ import type { Ports } from "../../../src/ports.ts";
 import type { PieceCache } from "../../../src/storage/piece-store.ts";
 import type { Lease } from "../../../src/swarm/leases.ts";
 import { createSwarmManager, type SwarmManagerOptions, type TorrentSwarmManager } from "../../../src/swarm/manager.ts";
-import type { TorrentSwarm } from "../../../src/swarm/torrent-swarm.ts";
+import type { TorrentSwarm } from "../../../src/swarm/torrent/torrent-swarm.ts";
 import type { SwarmTarget } from "../../../src/swarm/types.ts";
 import { createPeerId } from "../../../src/wire/peer-id.ts";
 import { MemoryCache, MemoryStore } from "./memory-cache.ts";
