@@ -20,7 +20,7 @@ export function liveScenarios(viewers: number, seed = 1): LiveScenario[] {
     first: 0,
     arriveFromS: 6,
     arriveS: 1.2 * viewers,
-    durationS: 1.2 * viewers + 46,
+    durationS: 1.2 * viewers + 45.6,
     bytesPerS: 1.7 * MBIT,
     uplinks: [3, 0.8, 1.2, 6, 2.5, 0.7].map((mbit) => mbit * MBIT),
     sourceLine: { bytesPerS: 5 * MBIT, limitBytesPerS: 4 * MBIT },
