@@ -1,4 +1,4 @@
-/** Each program of `examples` runs as a user runs it and plays a clip; on the runtime of the tests, or on the one it is for. */
+/** Each program of `platform/examples` runs as a user runs it and plays a clip; on the runtime of the tests, or on the one it is for. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { readdirSync } from "node:fs";
@@ -35,7 +35,7 @@ function commandLine(name: string, args: readonly string[], runtime: Runtime): [
   tried.add(name);
   const [command, ...before] = commandOf(runtime);
   const flags = runtime === "deno" ? ["run", "-A", "--no-check"] : [];
-  return [command!, [...before, ...flags, `examples/${name}`, ...args]];
+  return [command!, [...before, ...flags, `platform/examples/${name}`, ...args]];
 }
 
 function startExample(
@@ -185,5 +185,8 @@ test("broadcast.ts sends a file that another engine plays", async () => {
 });
 
 test("every example has a test", () => {
-  assertEquals(readdirSync(`${ROOT}examples`).filter((name) => name.endsWith(".ts")).sort(), [...tried].sort());
+  assertEquals(
+    readdirSync(`${ROOT}platform/examples`).filter((name) => name.endsWith(".ts")).sort(),
+    [...tried].sort(),
+  );
 });

@@ -1,11 +1,11 @@
 /**
  * An engine under `/media` of a Hono app that has pages of its own. `publicUrl` puts the sub-path into the addresses that
- * the engine gives to players, so the port must be known before the engine starts: `PORT=8080 node examples/hono-sub-path.ts`.
+ * the engine gives to players, so the port must be known before the engine starts: `PORT=8080 node platform/examples/hono-sub-path.ts`.
  */
 import process from "node:process";
 import { Hono } from "hono";
-import { loadPorts } from "../platform/detect.ts";
-import { createEngine, type RequestInfo } from "../src/mod.ts";
+import { loadPorts } from "../detect.ts";
+import { createEngine, type RequestInfo } from "../../src/mod.ts";
 
 /** Keeps the example on this machine. Without these the engine finds peers by itself. */
 const QUIET = { dht: false, lsd: false, portMapping: false, playerDiscovery: false, peerPort: 0 };

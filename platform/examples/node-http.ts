@@ -1,11 +1,11 @@
-/** An engine inside a server made with `node:http`: `node examples/node-http.ts`. Bun and Deno run it, too. */
+/** An engine inside a server made with `node:http`: `node platform/examples/node-http.ts`. Bun and Deno run it, too. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { loadPorts } from "../platform/detect.ts";
-import { createEngine } from "../src/mod.ts";
+import { loadPorts } from "../detect.ts";
+import { createEngine } from "../../src/mod.ts";
 
 /** Keeps the example on this machine. Without these the engine finds peers by itself. */
 const QUIET = { dht: false, lsd: false, portMapping: false, playerDiscovery: false, peerPort: 0 };

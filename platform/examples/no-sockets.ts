@@ -1,12 +1,12 @@
 /**
  * Plays a torrent without TCP and UDP, as on an edge platform: the data comes from the torrent's web seeds, by `fetch`.
- * `node examples/no-sockets.ts film.torrent > film.ts`
+ * `node platform/examples/no-sockets.ts film.torrent > film.ts`
  */
 import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { pipeline } from "node:stream/promises";
-import { loadPorts } from "../platform/detect.ts";
-import { createEngine, MillraceError } from "../src/mod.ts";
+import { loadPorts } from "../detect.ts";
+import { createEngine, MillraceError } from "../../src/mod.ts";
 
 /** Keeps the example on this machine. Without these the engine finds peers by itself. */
 const QUIET = { dht: false, lsd: false, portMapping: false, playerDiscovery: false, peerPort: 0 };

@@ -1,7 +1,7 @@
 /** An engine that writes nothing: pieces, settings and the library are in memory and gone when it ends. */
 import process from "node:process";
-import { loadPorts } from "../platform/detect.ts";
-import { createEngine, MillraceError } from "../src/mod.ts";
+import { loadPorts } from "../detect.ts";
+import { createEngine, MillraceError } from "../../src/mod.ts";
 
 /** Keeps the example on this machine. Without these the engine finds peers by itself. */
 const QUIET = { dht: false, lsd: false, portMapping: false, playerDiscovery: false, peerPort: 0 };

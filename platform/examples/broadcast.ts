@@ -1,12 +1,12 @@
 /**
- * Broadcasts a file over and over: `node examples/broadcast.ts talk.ts`. Everyone who has the magnet link, or the content id where
+ * Broadcasts a file over and over: `node platform/examples/broadcast.ts talk.ts`. Everyone who has the magnet link, or the content id where
  * the DHT connects, plays it in any engine.
  */
 import path from "node:path";
 import process from "node:process";
 import { Readable } from "node:stream";
-import { loadPorts } from "../platform/detect.ts";
-import { createEngine, openSource } from "../src/mod.ts";
+import { loadPorts } from "../detect.ts";
+import { createEngine, openSource } from "../../src/mod.ts";
 
 /** Keeps the example on this machine. Without these the engine finds peers by itself. */
 const QUIET = { dht: false, lsd: false, portMapping: false, playerDiscovery: false, peerPort: 0 };

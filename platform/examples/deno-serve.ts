@@ -1,7 +1,7 @@
-/** An engine behind bare `Deno.serve`: `deno run -A examples/deno-serve.ts`. */
+/** An engine behind bare `Deno.serve`: `deno run -A platform/examples/deno-serve.ts`. */
 import process from "node:process";
-import { createPorts } from "../platform/deno/ports.ts";
-import { createEngine } from "../src/mod.ts";
+import { createPorts } from "../deno/ports.ts";
+import { createEngine } from "../../src/mod.ts";
 
 /** Keeps the example on this machine. Without these the engine finds peers by itself. */
 const QUIET = { dht: false, lsd: false, portMapping: false, playerDiscovery: false, peerPort: 0 };

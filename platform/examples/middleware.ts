@@ -1,6 +1,6 @@
 /**
  * What a middleware does with a running engine: it starts a stream, hands `playback_url` to a player, follows `stat_url`, and
- * stops the session. `node examples/middleware.ts http://127.0.0.1:6878 'magnet=…'`; STREAM as in the README.
+ * stops the session. `node platform/examples/middleware.ts http://127.0.0.1:6878 'magnet=…'`; STREAM as in the README.
  */
 import process from "node:process";
 
