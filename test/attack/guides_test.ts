@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { until } from "../support/until.ts";
 import { assertHarmless, type Target, withTarget } from "./support/target.ts";
 
 const MIB = 1024 * 1024;
@@ -42,7 +43,18 @@ function sendForEver(response: ServerResponse): void {
   send();
 }
 
-async function call(target: Target, params: Record<string, string>, body?: string) {
+/** 1 MiB of spaces, by `xz -6`. A file may consist of any number of such streams. */
+const XZ_MIB = Buffer.from(
+  "/Td6WFoAAATm1rRGAgAhARYAAAB0L+Wj7///ANldABBv+7/+o7Fe5fg/sqomVfhocEFwFQ+N/R5MG4pCtxn0aRhxrmYjiopNL6MN2X+m44wjEVPgWRjFdYri" +
+    "d/i2lH8MasDedElk4ulcU7IE2PdEDKtfDW1G6eXDdoi3llestk3haR1v+0uIEGxCy4g/XACP0E6vJiiUcR89jyThcJ6nI1/sKMuF0ZWYin4qkfIndfcZwAaY" +
+    "TZj92K/VkA/EJVP49ZE2MQWlsO5vwXBNRwzRkRGqrWAdus6xJxhcWYbpZlJYvul2rFnk5VsFCPnH2q38+1Iq9+SVJQAAAAAA+deQ8Nzo7OQAAfUBgIBAAHmX" +
+    "f0exxGf7AgAAAAAEWVo=",
+  "base64",
+);
+/** 4 GiB in 1.2 MB. */
+const XZ_BOMB = Buffer.concat(Array.from({ length: 4096 }, () => XZ_MIB));
+
+async function call(target: Target, params: Record<string, string>, body?: string | Uint8Array<ArrayBuffer>) {
   const query = new URLSearchParams({ token: target.token(), ...params });
   const init = body === undefined ? {} : { method: "POST", body };
   const answer = await fetch(`${target.url}/server/api?${query}`, init);
@@ -76,6 +88,33 @@ test("guides that unpack to much, clash or never end cost nobody else anything",
         assertMatch((await endless).error!.message, /deleted meanwhile/);
       });
       assert((await call(target, { method: "epg_sources" })).error === null);
+    });
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+test("lists and guides that xz packs to a three thousandth of their size cost nobody else anything", async () => {
+  const server = createServer((_, response) => void response.writeHead(200).end(XZ_BOMB));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/guide.xml.xz`;
+  try {
+    await withTarget(async (target) => {
+      const fields = { method: "epg_source_add", url, update_interval: "0", update_now: "0" };
+      const id = String((await call(target, fields)).result);
+      await assertHarmless(target, async () => {
+        const guide = await call(target, { method: "epg_source_update", id });
+        assertMatch(guide.error!.message, /text of great length|unpacks to more than/);
+        const list = await call(target, { method: "playlist_import" }, new Uint8Array(XZ_BOMB));
+        const task = { method: "get_task", task_id: String(list.result["task_id"]) };
+        let told = "";
+        await until("the list is refused", async () => {
+          told = JSON.stringify(await call(target, task));
+          return !/"state":"(queued|running)"/.test(told);
+        }, 60_000);
+        assertMatch(told, /is longer than|unpacks to more than/);
+      });
     });
   } finally {
     server.closeAllConnections();
