@@ -212,6 +212,7 @@ const OPTIONS = {
     "auto",
     "Convert sound that MPEG TS cannot carry to AAC by default: auto if a file would be silent, or always",
   ),
+  lowLatency: option("low-latency", value.boolean, false, "Make HLS of broadcasts as fragmented MP4 low-latency HLS"),
   audioTarget: option("audio-target", value.choice("aac", "ac3"), "aac", "Format that sound is converted to"),
   allowPrivateFetch: option(
     "allow-private-fetch",

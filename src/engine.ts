@@ -126,6 +126,7 @@ async function assemble(ground: Ground): Promise<Engine> {
     admission: new RequestAdmission(),
     publicUrl: options.publicUrl ?? null,
     transcodeAudio: options.transcodeAudio ?? "auto",
+    lowLatency: options.lowLatency ?? false,
     prefixes: ["engine", ...options.pathAliases ?? []],
     pages,
     sentSessions: new SentSessions(),

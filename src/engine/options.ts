@@ -108,6 +108,8 @@ export interface EngineOptions {
    * that MPEG TS cannot carry. Default "auto".
    */
   readonly transcodeAudio?: TranscodeAudio;
+  /** Broadcasts as fragmented MP4 are low-latency HLS, with parts of a third of a second. Default false. */
+  readonly lowLatency?: boolean;
   /** Format that sound is converted to. Default "aac". */
   readonly audioTarget?: AudioTarget;
   /** How long a swarm stays after its last session, ms; at most 1000 while it has no data. Default 30 000. */

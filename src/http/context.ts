@@ -46,6 +46,8 @@ export interface HttpParts {
   readonly publicUrl: string | null;
   /** Which sound is converted to AAC when a request does not say. */
   readonly transcodeAudio: TranscodeAudio;
+  /** Broadcasts as fragmented MP4 are low-latency HLS. */
+  readonly lowLatency: boolean;
   /** Prefixes that serve playback, `engine` first. */
   readonly prefixes: readonly string[];
   /** Open web pages that play streams from other devices. */

@@ -29,6 +29,7 @@ import { parseRange } from "./range.ts";
 import { logOf, shownId } from "./request-log.ts";
 import { sessionNamedBy } from "./sent-sessions.ts";
 import { isLiveFragmented, type LiveRenditionFile, liveRenditionFile } from "./live-rendition-routes.ts";
+import { lowLatencyAsk, partName, partNamed, partResponse } from "./low-latency-routes.ts";
 import { ignoresStart, multivariantOf, renditionList } from "./rendition-routes.ts";
 import { subtitlePlaylistOf, subtitleSegment } from "./subtitle-routes.ts";
 
@@ -235,13 +236,16 @@ async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promi
     startOf(c),
     isLiveFmp4 ? (first) => `${base}/${first}.mp4${suffix}` : undefined,
     ignoresStart(c),
+    isLiveFmp4 && parts.lowLatency ? lowLatencyAsk(c, (n, p) => `${base}/${partName(n, p)}${suffix}`) : undefined,
   );
   if (text === null) return notFound();
   return new Response(text, { headers: { "content-type": OUTPUT_TYPES.hls, "cache-control": "no-cache" } });
 }
 
 async function segment(c: HttpContext, parts: HttpParts): Promise<Response> {
-  const match = /^(\d{1,9}|init)\.(ts|m4s|mp4)$/.exec(c.req.param("name") ?? "");
+  const name = c.req.param("name") ?? "";
+  const part = parts.lowLatency ? partNamed(name) : null;
+  const match = /^(\d{1,9}|init)\.(ts|m4s|mp4)$/.exec(part === null ? name : `${part.n}.m4s`);
   const index = c.req.query("_idx");
   if (match === null || (index !== undefined && !/^\d{1,9}$/.test(index))) return notFound("no such segment");
   const isSet = (name: string) => {
@@ -275,6 +279,7 @@ async function segment(c: HttpContext, parts: HttpParts): Promise<Response> {
   if (session === null) return notFound();
   if (session.kind === "file") await session.ready(c.req.raw.signal);
   session.touch();
+  if (part !== null) return await partResponse(c, session, part) ?? notFound("no such part");
   if (n === "init") {
     return extension === "mp4" ? await fragment(c, session, initBody(session)) : notFound("no such segment");
   }

@@ -4,6 +4,7 @@ import { renderVodPlaylist } from "../media/hls/playlist.ts";
 import type { SwarmReader } from "../swarm/types.ts";
 import { skipBytes } from "./shared-output.ts";
 import type { PlaybackSession } from "./session.ts";
+import type { LowLatencyAsk } from "./live/low-latency.ts";
 import type { AnySession } from "./sessions.ts";
 
 /**
@@ -118,7 +119,7 @@ async function* copyFile(
 
 /**
  * The playlist of a session of output `hls`: of a file once the session is ready, of a broadcast once there is a
- * segment; null for others. `segmentUrl` gives the address of segment n and of the init segment, `fromMs` where players of a file should begin, `initUrl` as of
+ * segment; null for others. `segmentUrl` gives the address of segment n and of the init segment, `fromMs` where players of a file should begin, `initUrl` and `low` as of
  * `LiveSession.playlist`, `isCut` as of `renderVodPlaylist`.
  * Rejects with `timeout` or the signal's reason.
  */
@@ -129,8 +130,9 @@ export async function manifestText(
   fromMs = 0,
   initUrl?: (first: number) => string,
   isCut = false,
+  low?: LowLatencyAsk,
 ): Promise<string | null> {
-  if (session.kind === "live") return await session.playlist(segmentUrl, signal, initUrl);
+  if (session.kind === "live") return await session.playlist(segmentUrl, signal, initUrl, null, low);
   return session.hls === null ? null : renderVodPlaylist(session.hls, segmentUrl, fromMs, isCut);
 }
 

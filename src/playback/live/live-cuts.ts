@@ -72,7 +72,18 @@ export interface LiveCutsParts {
   onPoint(point: LivePoint): void;
 }
 
+/** A segment while it grows, or one that is over. */
+export interface GrowingSegment extends Omit<LiveSegment, "limitPacket" | "endPacket"> {
+  /** As of `LiveSegment`; null: it grows. */
+  readonly endPacket: number | null;
+  /** A unit of each of its streams began in it. */
+  readonly hasAll: boolean;
+}
+
 interface Open {
+  readonly n: number;
+  /** Players have had its beginning: it is closed however short it is. */
+  isTold: boolean;
   readonly point: LivePoint;
   readonly startMs: number;
   readonly start90k: number;
@@ -149,6 +160,40 @@ export class LiveCuts implements ScanListener {
     return this.#nextNumber;
   }
 
+  /** Segment `n` as far as it is known; null: it is gone, or has not begun. */
+  growing(n: number): GrowingSegment | null {
+    const closed = this.segments.find((segment) => segment.n === n) ??
+      (this.#closing?.segment.n === n ? this.#closing.segment : undefined);
+    if (closed !== undefined) return { ...closed, hasAll: true };
+    const open = this.#open;
+    if (open?.n !== n) return null;
+    const { point, startMs, start90k, discontinuity, leastPts90k } = open;
+    const others = otherPids(point.program);
+    return {
+      n,
+      firstPacket: point.packet,
+      endPacket: null,
+      durationMs: this.#lengthMs(open, open.lastPts90k, startMs),
+      startMs,
+      start90k,
+      discontinuity,
+      leastPts90k,
+      program: point.program,
+      absentPids: new Set(others.filter((pid) => !this.#ever.has(pid))),
+      hasAll: others.every((pid) => open.inTime.has(pid)),
+    };
+  }
+
+  /** Number of the segment that grows; null: none does. */
+  get openNumber(): number | null {
+    return this.#open?.n ?? null;
+  }
+
+  /** Players are given the beginning of segment `n`, which grows: its number is not used for another. */
+  promise(n: number): void {
+    if (this.#open?.n === n) this.#open.isTold = true;
+  }
+
   /** Forgets segments that begin before `packet`. */
   drop(packet: number): void {
     let old = 0;
@@ -181,9 +226,9 @@ export class LiveCuts implements ScanListener {
     // A decoder is better off without a picture of which half is missing.
     const cut = !isWhole && open.lastUnit > open.point.packet ? open.lastUnit : packet;
     const endPts90k = open.lastPts90k === null ? null : open.lastPts90k + PICTURE_90K;
-    const isLong = isLast || this.#lengthMs(open, endPts90k, this.#parts.timeOf(cut)) >= LEAST_TAIL_MS;
+    const isLong = isLast || open.isTold || this.#lengthMs(open, endPts90k, this.#parts.timeOf(cut)) >= LEAST_TAIL_MS;
     // Players wait forever for the sound of a segment that has none.
-    if (isLong && this.#hasAll(open.point.program, open.begun)) {
+    if (isLong && (open.isTold || this.#hasAll(open.point.program, open.begun))) {
       this.#close(open, cut, endPts90k);
       this.#publish();
     }
@@ -256,6 +301,8 @@ export class LiveCuts implements ScanListener {
     // Dates follow the media clock, which does not jitter, as long as the two agree to a second.
     const keeps = this.#mediaMs !== null && Math.abs(this.#mediaMs - startMs) < 1000;
     this.#open = {
+      n: this.#nextNumber ?? Math.max(this.#parts.leastNumber, Math.floor((startMs - NUMBERS_FROM_MS) / 1000)),
+      isTold: false,
       point,
       startMs: keeps ? this.#mediaMs! : startMs,
       start90k: this.#unwrap(point.pts90k),
@@ -301,9 +348,9 @@ export class LiveCuts implements ScanListener {
     const discontinuity = open.discontinuity || this.#lastAbsent.some((pid) => !absent.includes(pid));
     this.#lastAbsent = absent;
     this.#cut++;
-    this.#nextNumber ??= Math.max(this.#parts.leastNumber, Math.floor((startMs - NUMBERS_FROM_MS) / 1000));
+    this.#nextNumber = open.n + 1;
     const segment = {
-      n: this.#nextNumber++,
+      n: open.n,
       firstPacket: point.packet,
       endPacket,
       durationMs,

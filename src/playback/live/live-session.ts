@@ -10,7 +10,9 @@ import { Session, type SessionBaseParts } from "../session-base.ts";
 import { type SharedOutputs, skipBytes } from "../shared-output.ts";
 import { LiveReader } from "./live-reader.ts";
 import type { LiveSegment } from "./live-cuts.ts";
-import type { LivePart } from "./live-fragments.ts";
+import type { LiveChoice, LivePart } from "./live-fragments.ts";
+import type { LowLatencyAsk, Shown } from "./low-latency.ts";
+import { type MadePart, partBytes } from "../../media/cmaf/live/part-maker.ts";
 import { describeLive, type LiveFacts } from "./live-renditions.ts";
 import type { LiveStream } from "./live-stream.ts";
 import type { LiveStreamLease } from "./live-streams.ts";
@@ -177,7 +179,7 @@ export class LiveSession extends Session {
 
   /**
    * The playlist of `part`, once it holds some seconds; null for other outputs. With `initUrl`, which gives the address of
-   * the init segment that begins with that segment, of fragmented MP4. Rejects with `timeout` or the signal's reason, and
+   * the init segment that begins with that segment, of fragmented MP4, and with `low` in parts, too. Rejects with `timeout` or the signal's reason, and
    * as `LiveFragments.formsOf`.
    */
   async playlist(
@@ -185,27 +187,44 @@ export class LiveSession extends Session {
     signal: AbortSignal,
     initUrl?: (first: number) => string,
     part: LivePart = null,
+    low?: LowLatencyAsk,
   ): Promise<string | null> {
     if (this.identity.output !== "hls") return null;
     const { stream } = this;
-    const { cuts } = stream;
-    const segments = await this.#listed(initUrl !== undefined, signal);
+    const { cuts, lowLatency } = stream;
     const choice = { audioWish: this.preferredAudioLanguage, part };
+    const shown = low === undefined || initUrl === undefined ? null : await this.#shown(choice, low, signal);
+    const segments = shown?.segments ?? await this.#listed(initUrl !== undefined, signal);
     const forms = initUrl === undefined || segments.length === 0
       ? []
       : await stream.fragments.formsOf(segments, choice, AbortSignal.any([signal, this.signal]));
     const wantedMs = this.#wantedMs;
     const before = cuts.segments.filter(({ n }) => n < (segments[0]?.n ?? Infinity));
     const fromMs = segments[0]?.startMs;
-    return renderLivePlaylist({
-      targetDurationS: cuts.announceTargetS(),
-      segments: initUrl === undefined
-        ? segments
-        : segments.map((segment, i) => ({ ...segment, initUrl: initUrl(forms[i]!.first) })),
-      droppedDiscontinuities: cuts.droppedDiscontinuities + before.filter((segment) => segment.discontinuity).length,
-      ended: stream.ended,
-      startS: wantedMs === null || fromMs === undefined ? null : Math.max(0, wantedMs - fromMs) / 1000,
-    }, segmentUrl);
+    const targetDurationS = cuts.announceTargetS();
+    return renderLivePlaylist(
+      {
+        targetDurationS,
+        ...shown !== null && { parts: lowLatency.playlistParts(choice, shown, targetDurationS, initUrl!) },
+        segments: initUrl === undefined
+          ? segments
+          : segments.map((segment, i) => ({ ...segment, initUrl: initUrl(forms[i]!.first) })),
+        droppedDiscontinuities: cuts.droppedDiscontinuities + before.filter((segment) => segment.discontinuity).length,
+        ended: stream.ended,
+        startS: wantedMs === null || fromMs === undefined ? null : Math.max(0, wantedMs - fromMs) / 1000,
+      },
+      segmentUrl,
+      low,
+    );
+  }
+
+  /** What a playlist with parts shows, once it holds some seconds, or what `ask` waits for. Rejects as `playlist`. */
+  async #shown(choice: LiveChoice, { awaited }: LowLatencyAsk, signal: AbortSignal): Promise<Shown> {
+    const { lowLatency, segments, cuts } = this.stream;
+    const waiting = AbortSignal.any([signal, this.signal]);
+    if (awaited !== null) await lowLatency.arrived(choice, awaited, waiting);
+    else await lowLatency.filled(choice, FIRST_PLAYLIST_MS, this.readTimeoutMs, waiting);
+    return lowLatency.shown(choice) ?? { segments, growing: null, next: cuts.next ?? 0 };
   }
 
   /**
@@ -234,8 +253,11 @@ export class LiveSession extends Session {
     this.#fetchedPacket = segment.firstPacket;
     const { stream, preferredAudioLanguage: audioWish } = this;
     const name = JSON.stringify([segment.n, audioWish, isFragmented, part]);
+    const parts = isFragmented ? stream.lowLatency.wholeParts({ audioWish, part }, segment.n) : null;
     const read = (signal: AbortSignal) =>
-      isFragmented
+      parts !== null
+        ? partBytes(parts)
+        : isFragmented
         ? stream.fragments.readSegment(segment, { audioWish, part }, signal)
         : stream.readSegment(segment, audioWish, signal, part);
     const reader = this.#shared.read(stream, name, 0, null, (offset, signal) => ({
@@ -250,6 +272,19 @@ export class LiveSession extends Session {
       silence: () => "slow_peers",
       finish: () => reader.close(),
     });
+  }
+
+  /** Part `p` of segment `n` of low-latency HLS, which is waited for if it comes next; null when there is none. Rejects as `playlist`. */
+  async part(n: number, p: number, signal: AbortSignal): Promise<MadePart | null> {
+    if (this.identity.output !== "hls") return null;
+    const choice = { audioWish: this.preferredAudioLanguage, part: null };
+    return await this.stream.lowLatency.part(choice, n, p, AbortSignal.any([signal, this.signal]));
+  }
+
+  /** The bytes of a part of segment `n`. */
+  openPart(n: number, part: MadePart): ReadableStream<Uint8Array> {
+    this.#fetchedPacket = this.stream.cuts.growing(n)?.firstPacket ?? this.#fetchedPacket;
+    return this.body({ produce: () => partBytes([part]), silence: () => "slow_peers", finish: () => {} });
   }
 
   /**

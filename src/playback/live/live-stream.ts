@@ -17,6 +17,7 @@ import type { Track } from "../../media/types.ts";
 import type { Clock, Timer } from "../../ports.ts";
 import { LiveCuts, type LiveSegment } from "./live-cuts.ts";
 import { LiveFragments, type LivePart, partOf } from "./live-fragments.ts";
+import { LowLatency } from "./low-latency.ts";
 import { type LivePoint, LiveScan } from "./live-scan.ts";
 import { PacketWindow, type WindowLimits } from "./packet-window.ts";
 import type { WindowFiles } from "./window-files.ts";
@@ -59,6 +60,7 @@ export class LiveStream {
   readonly window: PacketWindow;
   readonly cuts: LiveCuts;
   readonly fragments = new LiveFragments(this);
+  readonly lowLatency: LowLatency;
   readonly #clock: Clock;
   readonly #windowMs: number;
   readonly #feed: PlaybackFeed;
@@ -83,6 +85,7 @@ export class LiveStream {
     this.ending = AbortSignal.any([source.ending, this.#breaking.signal]);
     this.#broke = options.broke ?? (() => {});
     this.#clock = clock;
+    this.lowLatency = new LowLatency(this, clock);
     this.#windowMs = limits.windowMs;
     const kept = { ...limits, windowMs: limits.windowMs + GRACE_MS };
     this.window = new PacketWindow(kept, options.files ?? null, (error) => this.#break(error));
@@ -265,6 +268,7 @@ export class LiveStream {
   /** Stops following the broadcast; resolves when nothing of its window is left on disk. */
   close(): Promise<void> {
     if (this.#closing !== null) return this.#closing;
+    this.lowLatency.close();
     this.#closing = this.window.close();
     this.#timer?.cancel();
     this.#forget();

@@ -54,6 +54,13 @@ export class PesReader {
     return done;
   }
 
+  /** The PES packet of `pid` is known to be over: the next one of its stream begins with the bytes that follow. */
+  cut(pid: number): Pes[] {
+    const done: Pes[] = [];
+    this.#close(pid, done);
+    return done;
+  }
+
   /** The rest, at the end of the segment. */
   finish(): Pes[] {
     const done: Pes[] = [];
