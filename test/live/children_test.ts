@@ -29,7 +29,7 @@ test("Children.excess() takes every place away, and no more, when the line turns
       () => {},
     );
     const line = { isMeasured: true, uplinkBytesPerS: 8 * BYTES_PER_S, pushDelayMs: 0, standingDelayMs: 0 };
-    const children = new Children(view, seats, line as Uploader, {} as Parents);
+    const children = new Children(view, seats, line as Uploader, { feeds: () => false } as unknown as Parents);
     for (let left = places; left > 0; left -= 8) {
       const info = { role: "viewer", upBytesPerS: 4 * BYTES_PER_S } as const;
       const peer = new LivePeer(new ScriptedLink(), info, view.now());

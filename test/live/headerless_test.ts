@@ -20,7 +20,7 @@ function pushedAlone(stage: Stage, from: Neighbour, seq: number, block = 0): voi
 function twoParents(): { stage: Stage; quick: Neighbour; slow: Neighbour } {
   const { stage, peers: [quick, slow] } = Stage.joined(2);
   stage.fill(quick!);
-  for (const { peer } of [quick!, slow!]) peer.parentMask = 0xff;
+  for (const peer of [quick!, slow!]) stage.feeds(peer, 0xff);
   return { stage, quick: quick!, slow: slow! };
 }
 
@@ -92,7 +92,7 @@ test("Headerless asks each sender of a block that waits in turn, as one of them 
 
 test("Headerless keeps no block of a neighbour that is no parent, and few of one that is", () => {
   const { stage, quick, slow } = twoParents();
-  slow.peer.parentMask = 0;
+  stage.feeds(slow, 0);
   pushed(stage, slow, 21);
   stage.header(slow, 21);
   assertEquals(stage.node.window.get(21)!.missing, 4);

@@ -14,11 +14,11 @@ test("LiveNode asks nobody for what comes by itself, and leaves a parent that ha
   stage.place(below!, { depths: 2, bars: 0, paths: own });
   stage.place(below!, { depths: 1, bars: 0, paths: null });
   for (const peer of [below!, parent!]) stage.says(peer, { type: "unsubscribe", mask: 0xff, reason: 0 });
-  assertEquals([parent!.peer.parentMask, below!.peer.parentMask], [0xff, 0]);
+  assertEquals([parent!.parentMask, below!.parentMask], [0xff, 0]);
   stage.pass(100);
   stage.place(parent!, { depths: 40, bars: 0, paths: own });
   stage.pass(100);
-  assertEquals(parent!.peer.parentMask, 0);
+  assertEquals(parent!.parentMask, 0);
 });
 
 test("LiveNode leaves a source that is back to those who stood at the head of a branch, for a moment", () => {
@@ -33,7 +33,7 @@ test("LiveNode leaves a source that is back to those who stood at the head of a 
   stage.says(parent!, { type: "unsubscribe", mask: 0x10, reason: 0 });
   stage.header(gone, 21);
   stage.node.block(gone.peer, 21, 0, GENUINE.subarray(0, 16_384));
-  assertEquals(gone.peer.parentMask, 0x10);
+  assertEquals(gone.parentMask, 0x10);
   stage.node.disconnected(gone.peer);
   stage.place(parent!, { depths: 255, bars: CLOSED });
   const back = stage.neighbour({ role: "source" });
@@ -41,9 +41,9 @@ test("LiveNode leaves a source that is back to those who stood at the head of a 
   stage.window(back, 10, 22);
   stage.place(back, { depths: 1, bars: 0 });
   stage.pass(300);
-  assertEquals(back.peer.parentMask, 0x10);
+  assertEquals(back.parentMask, 0x10);
   stage.pass(1000);
-  assertEquals(back.peer.parentMask, 0xff);
+  assertEquals(back.parentMask, 0xff);
 });
 
 test("LiveNode asks who takes the place of a parent that gets nothing for what it has missed", () => {
@@ -100,11 +100,11 @@ test("LiveNode keeps a parent that gave notice until another delivers", () => {
   stage.window(third, 10, 22);
   stage.says(first!, { type: "unsubscribe", mask: 0x10, reason: UnsubscribeReason.full });
   stage.node.tick();
-  assertEquals([first!.peer.parentMask & 0x10, third.peer.parentMask & 0x10], [0x10, 0x10]);
+  assertEquals([first!.parentMask & 0x10, third.parentMask & 0x10], [0x10, 0x10]);
   stage.header(third, 23);
   stage.node.block(third.peer, 23, 0, GENUINE.subarray(0, 16384));
   stage.pass(1700);
-  assertEquals([first!.peer.parentMask & 0x10, third.peer.parentMask & 0x10], [0, 0x10]);
+  assertEquals([first!.parentMask & 0x10, third.parentMask & 0x10], [0, 0x10]);
 });
 
 test("LiveNode asks no neighbour that takes nobody, and prefers who is nearer to the source", () => {
@@ -114,7 +114,7 @@ test("LiveNode asks no neighbour that takes nobody, and prefers who is nearer to
   stage.place(deep!, { depths: 60, bars: 0 });
   stage.place(near!, { depths: 3, bars: 0 });
   for (const peer of peers) stage.says(peer, { type: "unsubscribe", mask: 0xff, reason: 0 });
-  assertEquals(peers.map(({ peer }) => peer.parentMask), [0, 0, 0xff]);
+  assertEquals(peers.map(({ parentMask }) => parentMask), [0, 0, 0xff]);
 });
 
 test("LiveNode asks one that only says it is near the source for few substreams, until it has brought something", () => {
@@ -123,7 +123,7 @@ test("LiveNode asks one that only says it is near the source for few substreams,
     peers.forEach((peer, i) => stage.place(peer, { depths: i === 0 ? 1 : 12, bars: 0 }));
     if (hasBrought) stage.node.conduct.noteBrought(peers[0]!.peer);
     for (const peer of peers) stage.says(peer, { type: "unsubscribe", mask: 0xff, reason: 0 });
-    return peers.map(({ peer }) => peer.parentMask);
+    return peers.map(({ parentMask }) => parentMask);
   };
   assertEquals(masks(true), [0xff, 0, 0]);
   const [claims, ...others] = masks(false);
@@ -149,7 +149,7 @@ test("LiveNode asks one that brings nothing when it is to take over no more for 
   for (const { peer } of peers) stage.node.disconnected(peer);
   stage.pass(3000);
   assert(stage.node.conduct.isBarren(liar.peer, stage.clock.monotonic()));
-  assertEquals(liar.peer.parentMask, 0xff);
+  assertEquals(liar.parentMask, 0xff);
 });
 
 test("LiveNode bans the peer whose PLACE has another number of trees", () => {
@@ -165,8 +165,8 @@ test("LiveNode parts first with the neighbour that was of no use for longest", (
   const idle = stage.neighbour();
   stage.pass(1000);
   stage.neighbour();
-  first!.peer.parentMask = 0xf0;
-  second!.peer.parentMask = 0x0f;
+  stage.feeds(first!, 0xf0);
+  stage.feeds(second!, 0x0f);
   assertEquals(stage.node.expendable(), null);
   stage.pass(4000);
   assertEquals(stage.node.expendable(), idle.peer);
@@ -177,7 +177,7 @@ test("LiveNode parts with a neighbour that let it down before any other of no us
   stage.fill(first!);
   const [idle, liar] = [stage.neighbour(), stage.neighbour()];
   stage.pass(POLICY.settleMs + 500);
-  first!.peer.parentMask = 0xff;
+  stage.feeds(first!, 0xff);
   assertEquals(stage.node.expendable(), idle.peer);
   stage.node.conduct.noteBarren(liar.peer, stage.clock.monotonic());
   assertEquals(stage.node.expendable(), liar.peer);
@@ -186,19 +186,19 @@ test("LiveNode parts with a neighbour that let it down before any other of no us
 test("LiveNode replaces a parent that says nothing for a second while the stream goes on, and asks it nothing more", () => {
   const { stage, peers: [gone, other, third] } = Stage.joined(3);
   stage.fill(other!);
-  const had = gone!.peer.parentMask;
+  const had = gone!.parentMask;
   assert(had !== 0);
   // Nobody says anything: the broadcaster is silent, and the parent is as good as any.
   stage.clock.advance(3000);
   stage.node.tick();
-  assertEquals(gone!.peer.parentMask, had);
+  assertEquals(gone!.parentMask, had);
   stage.header(other!, 21);
   stage.pass(900, gone);
-  assertEquals(gone!.peer.parentMask, had);
+  assertEquals(gone!.parentMask, had);
   stage.header(other!, 22);
   stage.pass(300, gone);
-  assertEquals(gone!.peer.parentMask, 0);
-  assertEquals(other!.peer.parentMask | third!.peer.parentMask, 0xff);
+  assertEquals(gone!.parentMask, 0);
+  assertEquals(other!.parentMask | third!.parentMask, 0xff);
 });
 
 test("LiveNode takes the places of a child that nothing reaches for a second", () => {
@@ -222,7 +222,7 @@ function branchless(lacking: number): { stage: Stage; peers: Neighbour[]; run: (
       for (let block = 0; block < 4; block++) {
         const substream = (4 * seq + block) % 8;
         if ((lacking & (1 << substream)) !== 0) continue;
-        const parent = peers.find(({ peer }) => (peer.parentMask & (1 << substream)) !== 0) ?? peers[0]!;
+        const parent = peers.find(({ parentMask }) => (parentMask & (1 << substream)) !== 0) ?? peers[0]!;
         stage.node.block(parent.peer, seq, 16_384 * block, GENUINE.subarray(0, 16_384));
       }
       stage.pass(500);
@@ -340,7 +340,7 @@ test("LiveNode pulls a piece that a reader has due in a quarter of a second, tho
   stage.window(parent!, 10, 22);
   const asked = () => parent!.link.requests.filter(({ seq }) => seq === 21).length;
   stage.pass(300);
-  assertEquals([dueMs - nowOf(stage), parent!.peer.parentMask, asked()], [300, 0xff, 0]);
+  assertEquals([dueMs - nowOf(stage), parent!.parentMask, asked()], [300, 0xff, 0]);
   stage.pass(100);
   assertEquals(asked(), 4);
 });

@@ -52,11 +52,11 @@ test("LiveNode asks another parent when one refuses or leaves", () => {
   const { stage, peers: [first, second] } = Stage.joined(2);
   stage.says(first!, { type: "unsubscribe", mask: 0xff, reason: UnsubscribeReason.full });
   stage.node.tick();
-  assertEquals(second!.peer.parentMask, 0xff);
+  assertEquals(second!.parentMask, 0xff);
   const third = stage.neighbour();
   stage.window(third, 10, 21);
   stage.node.disconnected(second!.peer);
-  assertEquals(third.peer.parentMask, 0xff);
+  assertEquals(third.parentMask, 0xff);
 });
 
 test("LiveNode passes a block on as soon as it verifies, header first", () => {
@@ -64,7 +64,7 @@ test("LiveNode passes a block on as soon as it verifies, header first", () => {
   stage.header(parent!, 17);
   for (const seq of [16, 17]) stage.piece(parent!, seq);
   stage.piece(child!, 16);
-  child!.peer.parentMask = 0;
+  stage.feeds(child!, 0);
   // Block 0 of piece 21 is of substream 4; what was not measured yet takes four subscriptions.
   stage.says(child!, { type: "subscribe", mask: 0xf0, from: 21 });
   child!.link.messages.length = 0;
@@ -76,8 +76,8 @@ test("LiveNode passes a block on as soon as it verifies, header first", () => {
 
 test("LiveNode refuses to push what does not reach it: circles would starve", () => {
   const { stage, peers: [parent, child] } = Stage.joined(2);
-  parent!.peer.parentMask = 0xff;
-  child!.peer.parentMask = 0;
+  stage.feeds(parent!, 0xff);
+  stage.feeds(child!, 0);
   stage.place(parent!, { depths: UNFED, bars: CLOSED });
   stage.place(child!, { depths: UNFED, bars: CLOSED });
   stage.says(child!, { type: "subscribe", mask: 1, from: 21 });
@@ -197,10 +197,10 @@ test("LiveNode serves little before its first block has arrived, then the whole 
   stage.fill(parent!);
   for (const peer of [child!, other!]) {
     stage.piece(peer, 20);
-    peer.peer.parentMask = 0;
+    stage.feeds(peer, 0);
     stage.echoes(peer);
   }
-  parent!.peer.parentMask = 0xff;
+  stage.feeds(parent!, 0xff);
   stage.says(child!, { type: "subscribe", mask: 0xff, from: 22 });
   assertEquals(child!.childMask, 0x07);
   // Piece 22 begins with substream 0.
@@ -321,8 +321,8 @@ test("LiveNode tells its parents what it has from another", () => {
   const { stage, peers: [parent, other] } = Stage.joined(2);
   stage.fill(parent!);
   stage.header(parent!, 21);
-  parent!.peer.parentMask |= 0x10;
-  const pushed = [parent!, other!].filter(({ peer }) => (peer.parentMask & 0x10) !== 0);
+  stage.feeds(parent!, parent!.parentMask | 0x10);
+  const pushed = [parent!, other!].filter(({ parentMask }) => (parentMask & 0x10) !== 0);
   const from = pushed[0] === parent ? other! : parent!;
   stage.node.block(from.peer, 21, 0, GENUINE.subarray(0, 16_384));
   assert(pushed.some(({ link }) => link.cancels.some(({ seq, offset }) => seq === 21 && offset === 0)));

@@ -11,8 +11,8 @@ function onProbation() {
   stage.fill(parent!);
   stage.header(parent!, 21);
   stage.node.block(poisoner!.peer, 21, 0, POISON.subarray(0, 16384));
-  child!.peer.parentMask = 0;
-  parent!.peer.parentMask = 0xff;
+  stage.feeds(child!, 0);
+  stage.feeds(parent!, 0xff);
   child!.peer.requests.clear();
   child!.link.requests.length = 0;
   stage.says(child!, { type: "subscribe", mask: 0x03, from: 21 });

@@ -57,6 +57,8 @@ export interface Neighbour {
   /** Substreams on which it is a child of the node, and that it is pushed. */
   readonly childMask: number;
   readonly pushMask: number;
+  /** Substreams that it pushes to the node, or was asked to push. */
+  readonly parentMask: number;
 }
 
 /** One node and its clock. */
@@ -88,7 +90,7 @@ export class Stage {
   neighbour(info: Partial<LivePeerInfo> = {}): Neighbour {
     const link = new ScriptedLink();
     const peer = this.node.connected(link, { role: "viewer", upBytesPerS: null, ...info });
-    const { seats } = this.node;
+    const { seats, parents } = this.node;
     return {
       link,
       peer,
@@ -98,12 +100,27 @@ export class Stage {
       get pushMask() {
         return seats.pushMask(peer);
       },
+      get parentMask() {
+        return parents.mask(peer);
+      },
     };
   }
 
   /** `from` sends a message. */
   says(from: Pick<Neighbour, "peer">, message: LiveMessage): void {
     this.node.message(from.peer, encodeLiveMessage(message));
+  }
+
+  /** `peer` pushes the node the substreams of `mask`, beside another parent, and no others: those go to another neighbour. */
+  feeds({ peer }: Neighbour, mask: number): void {
+    const other = [...this.node.peers].find((one) => one !== peer) ?? null;
+    for (const branch of this.node.parents.branches) {
+      if ((mask & branch.bit) === 0) {
+        if (branch.next?.peer === peer) branch.forgetNext();
+        if (branch.former?.peer === peer) branch.forgetFormer();
+        if (branch.parent === peer) branch.parent = other;
+      } else if (!branch.isFrom(peer)) branch.former = { peer, untilSeq: Infinity, sinceMs: Infinity };
+    }
   }
 
   /** `from` reports that it has every piece of [base, solid). */

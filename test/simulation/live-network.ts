@@ -158,7 +158,7 @@ export class SimHost implements PacketSender {
       let count = 0;
       for (const { node, alive } of this.#clique) {
         const source = [...node.peers].find(({ isSource }) => isSource);
-        if (!alive || node === this.node || source?.place == null || (source.parentMask & (1 << substream)) === 0) {
+        if (!alive || node === this.node || source?.place == null || !node.parents.feeds(source, substream)) {
           continue;
         }
         if (++count > SHOWN_TAGS) break;

@@ -65,7 +65,7 @@ export class LiveNode {
     const serving = this.#serving = new Serving(view, children, uploader, announcer);
     const probation = this.probation = new Probation(view, puller, serving, uploader);
     const sightings = this.#sightings = new Sightings(view);
-    const headerless = this.#headerless = new Headerless(view);
+    const headerless = this.#headerless = new Headerless(view, parents);
     const edge = this.#edge = new Edge(view, sightings, headerless);
     this.#silence = new Silence(view);
     this.#intake = new Intake(view, puller, parents, edge, headerless, {
@@ -92,7 +92,7 @@ export class LiveNode {
 
   /** True when `peer` pushes us something, or we it. */
   isUsed(peer: LivePeer): boolean {
-    return peer.parentMask !== 0 || this.seats.pushesAny(peer);
+    return this.parents.feedsAny(peer) || this.seats.pushesAny(peer);
   }
 
   /** What neighbours have done before. */
@@ -141,7 +141,7 @@ export class LiveNode {
    * their own age cannot have shallow trees. So ask for this when full, and every `POLICY.exploreMs`.
    */
   expendable(): LivePeer | null {
-    return expendableOf(this.#view, this.#now());
+    return expendableOf(this.#view, (peer) => this.isUsed(peer), this.#now());
   }
 
   /** A new reader of the stream. */
@@ -178,7 +178,7 @@ export class LiveNode {
     peer.closed = true;
     this.#view.peers.delete(peer);
     this.children.drop(peer, 0xff);
-    this.parents.lost(peer, peer.parentMask, this.#now(), false);
+    this.parents.lost(peer, this.parents.mask(peer), this.#now(), false);
     this.#puller.dropPeer(peer);
     this.uploader.dropPeer(peer);
     this.#view.conduct.keep(peer);

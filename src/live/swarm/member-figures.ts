@@ -24,13 +24,13 @@ export interface MemberFigures {
 /** Figures of `peer`, a neighbour of `node` at `host` and `port`. */
 export function memberFigures(
   peer: LivePeer,
-  node: Pick<LiveNode, "seats">,
+  node: Pick<LiveNode, "seats" | "parents">,
   { host, port }: { host: string; port: number },
 ): MemberFigures {
   return {
     address: `${host.includes(":") ? `[${host}]` : host}:${port}`,
     isSource: peer.isSource,
-    feedsUs: substreams(peer.parentMask),
+    feedsUs: substreams(node.parents.mask(peer)),
     fedByUs: substreams(node.seats.pushMask(peer)),
     lagPieces: Math.round(peer.lagPieces),
     rttMs: peer.rttMs === null ? null : Math.round(peer.rttMs),

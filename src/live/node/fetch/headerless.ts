@@ -7,6 +7,7 @@
 import { encodeLiveMessage, MAX_ASKED_HEADERS } from "../../messages.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
+import type { Parents } from "../trees/parents.ts";
 import { Notes } from "../neighbour/notes.ts";
 
 /** Weight of one block in the share of blocks of a tree whose header was news. */
@@ -54,6 +55,7 @@ interface Asked {
 /** Which parents leave headers out, and the blocks that wait for one. */
 export class Headerless {
   readonly #view: NodeView;
+  readonly #trees: Parents;
   readonly #askedOf = new Notes<Asked>(() => ({ leanMask: 0, due: null }));
   #held: Held[] = [];
   readonly #asked = new Map<number, { readonly atMs: number; readonly peers: ReadonlySet<LivePeer> }>();
@@ -61,8 +63,9 @@ export class Headerless {
   readonly #parents: (LivePeer | null)[];
   readonly #news: Float64Array;
 
-  constructor(view: NodeView) {
+  constructor(view: NodeView, trees: Parents) {
     this.#view = view;
+    this.#trees = trees;
     this.#parents = new Array<LivePeer | null>(view.substreams).fill(null);
     this.#news = new Float64Array(view.substreams);
   }
@@ -74,8 +77,8 @@ export class Headerless {
   hold(peer: LivePeer, seq: number, block: number, release: () => void): boolean {
     const nowMs = this.#view.now();
     const substream = this.#view.substreamOf(seq, block);
-    const bit = 1 << substream;
-    if ((peer.parentMask & bit) === 0 || this.#view.window.newest === null || this.#held.length >= HELD) return false;
+    if (!this.#trees.feeds(peer, substream) || this.#view.window.newest === null) return false;
+    if (this.#held.length >= HELD) return false;
     if (this.#held.filter((one) => one.peer === peer).length >= HELD_PER_PEER) return false;
     this.#held.push({ peer, seq, atMs: nowMs, release });
     // The tree that brought headers may be cut off. Requesting a header for each block would add a round trip at each
@@ -103,7 +106,7 @@ export class Headerless {
   /** `peer` pushed a block of piece `seq`, whose header is known. */
   came(peer: LivePeer, seq: number, substream: number): void {
     const bringer = this.#broughtBy.get(seq);
-    if (bringer === undefined || (peer.parentMask & (1 << substream)) === 0) return;
+    if (bringer === undefined || !this.#trees.feeds(peer, substream)) return;
     if (this.#parents[substream] !== peer) {
       this.#parents[substream] = peer;
       this.#news[substream] = UNKNOWN;

@@ -60,8 +60,6 @@ export class LivePeer {
   newestSeq = -1;
   /** How far behind the newest neighbour it was on average, pieces. */
   lagPieces = 0;
-  /** Substreams that it pushes to us. */
-  parentMask = 0;
   /** Headers that it is known to have. */
   readonly #headers = new RecentNumbers();
   readonly requests = new Map<number, OwnRequest>();

@@ -126,7 +126,7 @@ export class Inbox {
     });
     const known = peer.place?.paths ?? emptyPaths(place.depths.length);
     peer.place = { ...place, paths: mergePaths(known, place.paths, place.pathMask) };
-    if (peer.parentMask !== 0) this.#parts.announcer.warn(nowMs);
+    if (this.#parts.parents.feedsAny(peer)) this.#parts.announcer.warn(nowMs);
   }
 
   #pinged(peer: LivePeer, nonce: bigint, nowMs: number): void {

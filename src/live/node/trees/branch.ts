@@ -76,6 +76,11 @@ export class Branch {
     return newest - this.broughtSeq > rate.pieces(POLICY.starvedMs, 2) + perBlock;
   }
 
+  /** True when `peer` pushes us the substream, or was asked to. */
+  isFrom(peer: LivePeer): boolean {
+    return this.parent === peer || this.next?.peer === peer || this.former?.peer === peer;
+  }
+
   /** Monotonic ms at which `peer` was asked for the substream without having brought any of it; `Infinity`: it was not. */
   askedMs(peer: LivePeer): number {
     if (this.next?.peer === peer) return this.next.askedMs;
@@ -118,7 +123,6 @@ export class Branch {
   /** Lets the parent go without a message; the peer asked to replace it takes its place. */
   release(nowMs: number): void {
     const { next } = this;
-    if (this.parent !== null) this.parent.parentMask &= ~this.bit;
     this.#setParent(next?.peer ?? null, nowMs);
     // What the lost parent did not bring must not be held against its successor.
     if (next !== null) this.fromSeq = next.fromSeq;
@@ -141,13 +145,11 @@ export class Branch {
 
   /** The former parent is gone by itself. */
   forgetFormer(): void {
-    if (this.former !== null) this.former.peer.parentMask &= ~this.bit;
     this.former = null;
   }
 
   /** The peer asked to replace the parent does not do so. */
   forgetNext(): void {
-    if (this.next !== null) this.next.peer.parentMask &= ~this.bit;
     this.next = null;
   }
 

@@ -40,21 +40,15 @@ export function isUsable(peer: LivePeer, { window, rate }: { window: PieceWindow
   return peer.newestSeq >= window.base && peer.lagPieces <= rate.pieces(MAX_LAG_MS, LEAST_LAG_PIECES);
 }
 
-/** Lower is better, in steps: several parents are better than one, and near ones than far ones. */
+/** Returns the cost of `peer`, which feeds us `fed` substreams, as parent of another; lower is better, in steps: several parents are better than one, and near ones than far ones. */
 export function costOf(
   peer: LivePeer,
+  fed: number,
   { random, rate, conduct }: { random: () => number; rate: StreamRate; conduct: Conduct },
 ): number {
   const latePieces = Math.max(0, peer.lagPieces - rate.pieces(FREE_LAG_MS, FREE_LAG_PIECES));
-  return (peer.rttMs ?? 100) / 100 + 0.3 * bitCount(peer.parentMask) + 0.5 * random() +
+  return (peer.rttMs ?? 100) / 100 + 0.3 * fed + 0.5 * random() +
     Math.min(MAX_LAG_STEPS, latePieces / rate.pieces(LAG_STEP_MS, 1)) +
     // A peer that merely claims to be near the source should cost a newcomer a few substreams, not all of them.
-    (conduct.hasBrought(peer) ? 0 : POLICY.untriedSteps * bitCount(peer.parentMask));
-}
-
-/** Number of bits set in a byte. */
-function bitCount(mask: number): number {
-  let count = 0;
-  for (let rest = mask; rest !== 0; rest &= rest - 1) count++;
-  return count;
+    (conduct.hasBrought(peer) ? 0 : POLICY.untriedSteps * fed);
 }

@@ -80,7 +80,7 @@ export class Children {
       }
       if (this.count(substream) !== 0 && this.#seats.isNarrow(peer, nowMs)) continue;
       // Two peers that push each other the same substream would both wait.
-      if ((peer.parentMask & bit) !== 0 || !this.#isFed(substream) || this.#isDeadEnd(peer, substream)) continue;
+      if (this.#parents.feeds(peer, substream) || !this.#isFed(substream) || this.#isDeadEnd(peer, substream)) continue;
       if (this.atSource !== null && this.atSource.isKeptFor(peer, substream, nowMs)) continue;
       let isOnTrial = false;
       if (!this.#hasRoom(substream)) {

@@ -8,19 +8,20 @@ import { POLICY } from "../policy.ts";
 import { isQuiet } from "../neighbour/silence.ts";
 
 /**
- * The best parent of depth at most `maxDepth` for `branch`; null without. `upEighths`: our uplink in eighths of the
+ * The best parent of depth at most `maxDepth` for `branch`, one of `branches`; null without. `upEighths`: our uplink in eighths of the
  * bitrate, to be compared with the bars of others. `mayUse` is false for a neighbour that is not to be asked at the
  * moment: it refused, or is reserved for other members.
  */
 export function chooseParent(
   branch: Branch,
+  branches: readonly Branch[],
   view: NodeView,
   upEighths: number,
   nowMs: number,
   maxDepth: number,
   mayUse: (peer: LivePeer) => boolean,
 ): LivePeer | null {
-  const { substream, bit } = branch;
+  const { substream } = branch;
   const { conduct, seats } = view;
   const hasParent = branch.depth !== UNFED && branch.noticeUntilMs === null;
   const bar = hasParent && upEighths === NEEDY ? 0 : upEighths;
@@ -29,7 +30,7 @@ export function chooseParent(
   let bestCost = Infinity;
   for (const peer of view.peers) {
     if (!mayUse(peer)) continue;
-    if (seats.has(peer, substream) || (peer.parentMask & bit) !== 0) continue;
+    if (seats.has(peer, substream) || branch.isFrom(peer)) continue;
     if (peer.closed || !isUsable(peer, view) || conduct.isSnubbed(peer, nowMs)) continue;
     const isBarren = conduct.isBarren(peer, nowMs);
     if (isQuiet(peer, nowMs) || (isBarren && hasParent)) continue;
@@ -40,7 +41,8 @@ export function chooseParent(
     if (depth > MAX_DEPTH || depth + doubt > maxDepth || isBelow(peer, substream, view.mark)) continue;
     // It may only have been busy: a member without a parent asks it when there is hardly another.
     const believed = conduct.hasBrought(peer) ? depth : Math.max(depth, POLICY.untriedDepth);
-    const cost = believed + doubt + costOf(peer, view);
+    const fed = branches.reduce((count, one) => count + Number(one.isFrom(peer)), 0);
+    const cost = believed + doubt + costOf(peer, fed, view);
     if (cost < bestCost) [best, bestCost] = [peer, cost];
   }
   return best;

@@ -49,6 +49,21 @@ export class Parents {
     return this.branches.filter((branch) => branch.parent !== null).length;
   }
 
+  /** True when `peer` pushes us `substream`, or was asked to. */
+  feeds(peer: LivePeer, substream: number): boolean {
+    return this.branches[substream]!.isFrom(peer);
+  }
+
+  /** True when `peer` pushes us any substream, or was asked to. */
+  feedsAny(peer: LivePeer): boolean {
+    return this.branches.some((branch) => branch.isFrom(peer));
+  }
+
+  /** Substreams that `peer` pushes to us, or was asked to push. */
+  mask(peer: LivePeer): number {
+    return this.branches.reduce((mask, branch) => branch.isFrom(peer) ? mask | branch.bit : mask, 0);
+  }
+
   /** True when our uplink is known to be so much larger than when we asked for places that we should ask again. */
   get isStronger(): boolean {
     return (this.#uploader.toldBytesPerS ?? 0) > POLICY.strongerBy * this.#askedUpBytesPerS;
@@ -96,7 +111,7 @@ export class Parents {
   delivered(peer: LivePeer, substream: number, seq: number, nowMs: number): void {
     const branch = this.branches[substream]!;
     this.#wasFed = true;
-    if ((peer.parentMask & branch.bit) !== 0) this.#view.conduct.noteBrought(peer);
+    if (branch.isFrom(peer)) this.#view.conduct.noteBrought(peer);
     if (branch.delivered(peer, seq, nowMs)) this.#headMask &= ~branch.bit;
   }
 
@@ -272,7 +287,7 @@ export class Parents {
     const mayUse = (peer: LivePeer) => {
       return !this.#isReserved(peer, branch, nowMs) && this.mayAsk(peer, branch.substream, nowMs);
     };
-    return chooseParent(branch, this.#view, upEighths, nowMs, maxDepth, mayUse);
+    return chooseParent(branch, this.branches, this.#view, upEighths, nowMs, maxDepth, mayUse);
   }
 
   /**
@@ -293,6 +308,5 @@ export class Parents {
 
 /** Notes in `asked` that `peer` is asked for the substream of `branch`. */
 function ask(asked: Map<LivePeer, number>, peer: LivePeer, branch: Branch): void {
-  peer.parentMask |= branch.bit;
   asked.set(peer, (asked.get(peer) ?? 0) | branch.bit);
 }
