@@ -101,6 +101,11 @@ export class LiveParts {
     return this.#run?.out ?? this.#nextNumber;
   }
 
+  /** Whether somebody waits for its next part. */
+  get isAwaited(): boolean {
+    return this.#changed.size > 0;
+  }
+
   /** Throws why no parts are made. */
   check(): void {
     if (this.#failure !== null) throw this.#failure.error;

@@ -58,7 +58,7 @@ export class LowLatency {
     return this.#waiting;
   }
 
-  /** What players of `choice` can have now; null before its parts have caught up. Throws as `LiveFragments.formsOf`. */
+  /** What players of `choice` can have now; null before its parts have caught up. Throws as `LiveFragments.formsOf`, or `too_busy`. */
   shown(choice: LiveChoice): Shown | null {
     const feed = this.#feed(choice);
     feed.check();
@@ -197,11 +197,7 @@ export class LowLatency {
     const key = keyOf(choice);
     let feed = this.#feeds.get(key);
     if (feed === undefined) {
-      for (const [oldest, old] of this.#feeds) {
-        if (this.#feeds.size < MAX_FEEDS) break;
-        old.close();
-        this.#feeds.delete(oldest);
-      }
+      this.#makeRoom();
       const made: LiveParts = new LiveParts(this.#stream, this.#clock, choice, () => {
         // The parts of a broadcast that is over are still there.
         if (this.#feeds.get(key) === made && !this.#stream.ended) this.#feeds.delete(key);
@@ -212,6 +208,21 @@ export class LowLatency {
     this.#feeds.set(key, feed);
     feed.touch();
     return feed;
+  }
+
+  /**
+   * Ends the feed that was not asked for longest, if there are too many. One that somebody waits for stays: who waits would
+   * open it again, in place of another that is waited for. Throws `too_busy` when all are.
+   */
+  #makeRoom(): void {
+    if (this.#feeds.size < MAX_FEEDS) return;
+    for (const [oldest, old] of this.#feeds) {
+      if (old.isAwaited) continue;
+      old.close();
+      this.#feeds.delete(oldest);
+      return;
+    }
+    throw new MillraceError("too_busy", "players already wait for several sounds of this broadcast: ask again later");
   }
 }
 
