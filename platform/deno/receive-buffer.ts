@@ -16,6 +16,9 @@ const DATAGRAM_BYTES = 65_535;
 /** Size of the largest address, `sockaddr_in6`. */
 const ADDRESS_BYTES = 28;
 
+/** What stands in front of an IPv4 address in one of IPv6 (RFC 4291, 2.5.5.2). */
+const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+
 const SYMBOLS = {
   setsockopt: { parameters: ["i32", "i32", "i32", "buffer", "u32"], result: "i32" },
   getsockopt: { parameters: ["i32", "i32", "i32", "buffer", "buffer"], result: "i32" },
@@ -65,6 +68,8 @@ function addressOf(bytes: Uint8Array): { host: string; port: number } | null {
   const port = view.getUint16(2);
   if (family === AF_INET) return { host: bytes.subarray(4, 8).join("."), port };
   if (family !== AF_INET6) return null;
+  // IPv4 at a socket of both families, which is most of what comes: reading the address as IPv6 took most of a flood's time.
+  if (MAPPED.every((byte, n) => bytes[8 + n] === byte)) return { host: bytes.subarray(20, 24).join("."), port };
   const words = Array.from({ length: 8 }, (_, n) => view.getUint16(8 + 2 * n).toString(16));
   return { host: new URL(`http://[${words.join(":")}]`).hostname.slice(1, -1), port };
 }
