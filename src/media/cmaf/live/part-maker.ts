@@ -109,7 +109,7 @@ export class PartMaker {
     else this.#leadIsOver = true;
   }
 
-  /** Parts that are complete; `atEnd`: nothing more comes. `isPause`: what came ends here for now. */
+  /** Parts that are complete; `atEnd`: nothing more comes. `isPause`: nothing of the next unit has come yet. */
   take(isPause: boolean, atEnd = false): MadePart[] {
     if (atEnd) {
       this.#take(this.#reader.finish());
