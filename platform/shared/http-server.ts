@@ -252,7 +252,8 @@ function bodyOf(incoming: http.IncomingMessage): ReadableStream<Uint8Array> {
   refuseTinyChunks(incoming);
   const gone = (cause: Error) =>
     new MillraceError("aborted", "the client left in the middle of its request", { cause });
-  const body = webReadable(incoming, gone, () => incoming.pause());
+  // Most bodies of a flood are refused unread: what had been read ahead of them would stay until their connections close.
+  const body = webReadable(incoming, gone, () => incoming.pause(), 0);
   lendChunks(body, FREED);
   return body;
 }

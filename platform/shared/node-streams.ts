@@ -6,12 +6,14 @@ const BUFFER_BYTES = 64 * 1024;
 
 /**
  * `source` as a stream of bytes; reading stops while nobody pulls. `cancel` runs `onCancel`, by default destroying `source`.
- * Errors of `source` are mapped by `errorOf`.
+ * Errors of `source` are mapped by `errorOf`. `bufferBytes` are read ahead of the reader, beside the chunk that reaches them,
+ * which may have 512 KiB on Bun; with 0 nothing is read before somebody asks.
  */
 export function webReadable(
   source: Readable,
   errorOf: (error: Error) => Error = (error) => error,
   onCancel: () => void = () => source.destroy(),
+  bufferBytes = BUFFER_BYTES,
 ): ReadableStream<Uint8Array> {
   let over = false;
   return new ReadableStream<Uint8Array>({
@@ -39,7 +41,7 @@ export function webReadable(
       over = true;
       onCancel();
     },
-  }, new ByteLengthQueuingStrategy({ highWaterMark: BUFFER_BYTES }));
+  }, new ByteLengthQueuingStrategy({ highWaterMark: bufferBytes }));
 }
 
 /** A view of the chunk where it fills most of its memory; else a copy, because it would keep all of that memory. */
