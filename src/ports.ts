@@ -190,8 +190,8 @@ export interface NetworkPort {
   interfaces(): readonly InterfaceAddress[];
   /** The machine's own name, with its domain if it has one; "" when it is unknown. Absent: unknown. */
   hostName?(): string;
-  /** Literal IPv4 addresses of the routers of default routes; empty where the system does not say. Absent: unknown. */
-  gateways?(): Promise<readonly string[]>;
+  /** Routers of default routes, IPv6 ones with their zone (`fe80::1%eth0`); empty where the system does not say. Absent: unknown. */
+  gateways?(family: 4 | 6): Promise<readonly string[]>;
   /** Names are looked up by a proxy alone: connect by name. Absent: false. */
   readonly namesAreRemote?: boolean;
   /**

@@ -10,7 +10,7 @@ import { boundPorts } from "../../src/egress/bound-ports.ts";
 import type { InterfaceWatch } from "../../src/egress/interface-watch.ts";
 import { createEgress } from "../../src/engine/egress.ts";
 import { checkProxy } from "./proxy.ts";
-import { checkDiscovery, checkHttp, checkPeerPort, checkPortMapping, runningEngine } from "./network.ts";
+import { checkDiscovery, checkHttp, checkPeerPort, checkPinholes, checkPortMapping, runningEngine } from "./network.ts";
 
 /** Exit code when something keeps the engine from its work. */
 export const EXIT_TROUBLE = 3;
@@ -42,6 +42,9 @@ export async function* examine(config: Config, ports: Ports, signal: AbortSignal
   discovery.catch(() => {});
   const mapping = checkPortMapping(ports, config, running, !isFree);
   mapping.catch(() => {});
+  const asksFirewall = isFree && config.portMapping && running === null && config.peerPort > 0 && host.includes(":");
+  const pinholes = asksFirewall ? checkPinholes(ports, peerAddress) : Promise.resolve(null);
+  pinholes.catch(() => {});
   yield await checkHttp(ports, config, running, signal);
   yield await checkPeerPort(ports, peerAddress, running);
   if (watch !== null) yield interfaceFinding(watch);
@@ -55,6 +58,8 @@ export async function* examine(config: Config, ports: Ports, signal: AbortSignal
   if (datagrams !== null) yield datagrams;
   yield* await discovery;
   yield await mapping;
+  const firewall = await pinholes;
+  if (firewall !== null) yield firewall;
   watch?.close();
 }
 

@@ -5,6 +5,7 @@ import { DHT_ROUTERS } from "../../src/discovery/dht-routers.ts";
 import { createDiscovery } from "../../src/discovery/discovery.ts";
 import { NetworkSurroundings } from "../../src/discovery/nearness.ts";
 import type { Discovery, DiscoverySession, DiscoverySourceStatus } from "../../src/discovery/types.ts";
+import { describePinholes, Pinholes } from "../../src/portmap/pinholes.ts";
 import { describeMapping, PortMapper } from "../../src/portmap/port-mapper.ts";
 import type { Ports, SocketAddress } from "../../src/ports.ts";
 import { VERSION } from "../../src/version.ts";
@@ -203,6 +204,18 @@ export async function checkPortMapping(
     ? "you can still exchange data with viewers that you connect to; ask the provider for a public address"
     : `switch on UPnP, NAT-PMP or PCP in the router, or forward TCP and UDP port ${port} to this machine`;
   return warning(check, found, remedy);
+}
+
+/** Whether the router's IPv6 firewall can let peers in to `peerAddress`; null when it need not. It is closed again at once. */
+export async function checkPinholes(ports: Ports, { host, port }: SocketAddress): Promise<Finding | null> {
+  const pinholes = new Pinholes({ ...ports, log: SILENT }, [{ protocol: "tcp", port }], host === "::" ? null : host);
+  await pinholes.start();
+  const { state } = pinholes;
+  await pinholes.close();
+  const found = describePinholes(state);
+  if (state.kind === "unneeded") return null;
+  const remedy = `switch on PCP in the router, or let TCP and UDP port ${port} in to this machine`;
+  return state.kind === "open" ? ok("IPv6 firewall", found) : warning("IPv6 firewall", found, remedy);
 }
 
 /** No outside host is asked to connect to us, so all we can find out is whether a router stands in between. */

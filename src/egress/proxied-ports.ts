@@ -74,7 +74,7 @@ function remoteNames(network: NetworkPort): NetworkPort {
   return {
     interfaces: () => network.interfaces(),
     hostName: () => network.hostName?.() ?? "",
-    gateways: () => network.gateways?.() ?? Promise.resolve([]),
+    gateways: (family) => network.gateways?.(family) ?? Promise.resolve([]),
     namesAreRemote: true,
     resolve(host) {
       if (canonicalHost(host) !== null) return Promise.resolve([host]);

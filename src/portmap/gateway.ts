@@ -31,3 +31,18 @@ export interface Gateway {
 
 /** Requested lifetime of a mapping, s: the port of a machine that vanishes stays open no longer. RFC 6886 (3.3) recommends two hours. */
 export const LIFETIME_S = 7200;
+
+/** A mapping is renewed after half its lifetime (RFC 6887 section 11.2.1), but within these bounds, ms: routers forget mappings when they restart. */
+const LEAST_RENEWAL_MS = 60_000;
+const MOST_RENEWAL_MS = 15 * 60_000;
+
+/** When to renew mappings, the first of which ends in `lifetimeMs`, ms from now. */
+export function renewalMs(lifetimeMs: number): number {
+  return Math.min(MOST_RENEWAL_MS, Math.max(LEAST_RENEWAL_MS, lifetimeMs / 2));
+}
+
+/** Pause before routers are asked again after a failure, ms: the machine may have moved. */
+export const RETRY_MS = 10 * 60_000;
+
+/** Mappings are given back within this when the engine ends, ms. */
+export const CLOSE_MS = 1500;

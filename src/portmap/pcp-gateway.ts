@@ -25,7 +25,7 @@ export interface PcpPorts {
   readonly clock: Clock;
 }
 
-/** Addresses of the router, and of this machine as the router sees it, both IPv4. */
+/** Addresses of the router, and of this machine as the router sees it, both of one family. */
 export interface PcpParties {
   readonly host: string;
   readonly client: string;
@@ -119,6 +119,8 @@ async function ask<T>(
   const limit = deadline(clock, totalMs, signal, () => {
     return new MillraceError("timeout", `the router ${host} does not answer on port ${port}`);
   });
+  // A router is asked at its link-local address, and may answer from another of its own: the nonce proves it (section 8.3).
+  const isRouter = (sender: string) => sender === host || host.includes(":");
   let socket: UdpSocket | null = null;
   const timers: Timer[] = [];
   try {
@@ -128,7 +130,7 @@ async function ask<T>(
       if (limit.signal.aborted) return reject(abortError(limit.signal));
       let answers = 0;
       opened.onMessage((data, from) => {
-        if (from.host !== host || from.port !== port || ++answers > MAX_ANSWERS) return;
+        if (!isRouter(from.host) || from.port !== port || ++answers > MAX_ANSWERS) return;
         const answer = read(data);
         if (answer !== null) resolve(answer);
       });

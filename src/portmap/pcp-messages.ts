@@ -1,5 +1,6 @@
 /** Messages of PCP (RFC 6887) and NAT-PMP (RFC 6886): UDP to port 5351 of a router, big-endian. */
 import ipaddr from "ipaddr.js";
+import { canonicalHost } from "../discovery/addresses.ts";
 import type { PortToMap } from "./gateway.ts";
 
 /** Port on which routers listen. */
@@ -59,7 +60,7 @@ export interface PcpAnswer {
   readonly externalHost: string | null;
 }
 
-/** A MAP request of PCP; `lifetimeS` 0 removes the mapping. `client`: our IPv4 address as the router sees it. */
+/** A MAP request of PCP; `lifetimeS` 0 removes the mapping. `client`: our address as the router sees it. */
 export function encodePcpMap(
   { protocol, port }: PortToMap,
   facts: {
@@ -74,12 +75,12 @@ export function encodePcpMap(
   bytes[0] = PCP_VERSION;
   bytes[1] = PCP_MAP;
   view.setUint32(4, facts.lifetimeS);
-  bytes.set(mappedIpv4(facts.client), 8);
+  bytes.set(addressBytes(facts.client), 8);
   bytes.set(facts.nonce.subarray(0, NONCE_BYTES), 24);
   bytes[36] = PROTOCOL[protocol];
   view.setUint16(40, port);
   view.setUint16(42, facts.externalPort);
-  bytes.set(mappedIpv4("0.0.0.0"), 44);
+  bytes.set(addressBytes(ipaddr.IPv6.isValid(facts.client) ? "::" : "0.0.0.0"), 44);
   return bytes;
 }
 
@@ -101,7 +102,7 @@ export function decodePcpMap(bytes: Uint8Array, { protocol, port }: PortToMap, n
     isOtherVersion: false,
     lifetimeS: view.getUint32(4),
     externalPort: view.getUint16(42),
-    externalHost: isMappedIpv4(bytes.subarray(44, 60)) ? ipv4Text(bytes.subarray(56, 60)) : null,
+    externalHost: addressText(bytes.subarray(44, 60)),
   };
 }
 
@@ -160,16 +161,16 @@ function refused(refusal: string, isOtherVersion: boolean): PcpAnswer {
   return { refusal, isOtherVersion, lifetimeS: 0, externalPort: 0, externalHost: null };
 }
 
-/** The address as IPv4-mapped IPv6, ::ffff:0:0/96 (RFC 6887 section 5). */
-function mappedIpv4(host: string): Uint8Array {
-  const bytes = new Uint8Array(16);
-  bytes.fill(0xff, 10, 12);
-  if (ipaddr.IPv4.isValidFourPartDecimal(host)) bytes.set(ipaddr.IPv4.parse(host).toByteArray(), 12);
-  return bytes;
+/** The bytes of a literal address; of an IPv4 one, those of ::ffff:0:0/96 (RFC 6887 section 5). */
+function addressBytes(host: string): Uint8Array {
+  const address = ipaddr.parse(host);
+  return Uint8Array.from((address instanceof ipaddr.IPv4 ? address.toIPv4MappedAddress() : address).toByteArray());
 }
 
-function isMappedIpv4(bytes: Uint8Array): boolean {
-  return mappedIpv4("0.0.0.0").subarray(0, 12).every((byte, i) => bytes[i] === byte);
+/** The literal address in 16 bytes; null for 0.0.0.0 and ::, which mean that the router does not know it. */
+function addressText(bytes: Uint8Array): string | null {
+  const host = canonicalHost(ipaddr.fromByteArray([...bytes]).toString());
+  return host === "::" || host === "0.0.0.0" ? null : host;
 }
 
 /** The address as text; null for 0.0.0.0, which means that the router does not know it. */

@@ -7,15 +7,16 @@ import type { Logger, Timer } from "../ports.ts";
 import { localNetworks } from "../upnp/near.ts";
 import { clientFor, findIgds, type IgdPorts } from "./igd-gateway.ts";
 import { isOtherVersion, PcpGateway, PmpGateway } from "./pcp-gateway.ts";
-import type { Gateway, MappedPort, MappingProtocol, PortToMap } from "./gateway.ts";
+import {
+  CLOSE_MS,
+  type Gateway,
+  type MappedPort,
+  type MappingProtocol,
+  type PortToMap,
+  renewalMs,
+  RETRY_MS,
+} from "./gateway.ts";
 
-/** A mapping is renewed after half its lifetime (RFC 6887 section 11.2.1), but within these bounds, ms: routers forget mappings when they restart. */
-const LEAST_RENEWAL_MS = 60_000;
-const MOST_RENEWAL_MS = 15 * 60_000;
-/** Pause before routers are searched again after a failure, ms: the machine may have moved. */
-const RETRY_MS = 10 * 60_000;
-/** `close` resolves within this, ms. */
-const CLOSE_MS = 1_500;
 /** Most networks of this machine whose router is asked. */
 const MAX_ROUTERS = 4;
 
@@ -177,15 +178,14 @@ export class PortMapper {
     const isPublic = externalHost === null || isPublicHost(externalHost);
     const { protocol, host: router } = gateway;
     this.#become({ kind: "mapped", protocol, router, externalHost, externalPort, isPublic });
-    const lifetimeMs = Math.min(...held.map(({ mapped }) => mapped.lifetimeMs));
-    return Math.min(MOST_RENEWAL_MS, Math.max(LEAST_RENEWAL_MS, lifetimeMs / 2));
+    return renewalMs(Math.min(...held.map(({ mapped }) => mapped.lifetimeMs)));
   }
 
   /** Addresses of the routers of our private IPv4 networks: those the system knows, else the first address of each network. */
   async #routers(): Promise<readonly string[]> {
     const { network } = this.#ports;
     const own = localNetworks(network).filter(({ host, prefixLength }) => !isPublicHost(host) && prefixLength <= 30);
-    const told = (await network.gateways?.() ?? []).filter((host) =>
+    const told = (await network.gateways?.(4) ?? []).filter((host) =>
       clientFor(network, host) !== null && !isPublicHost(host)
     );
     const guessed = own.map(({ host, prefixLength }) => firstAddress(host, prefixLength));

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { gatewaysOf } from "../../platform/shared/network.ts";
+import { gatewaysOf, ipv6GatewaysOf } from "../../platform/shared/network.ts";
 import { deferred, ports, soon } from "./support.ts";
 
 test("NetworkPort.interfaces() knows the loopback interface and its prefix", () => {
@@ -62,7 +62,7 @@ test("Ports.runtime says where it runs", () => {
 
 test("NetworkPort.gateways() returns literal addresses, none of them this machine's own", async () => {
   const own = ports.network.interfaces().map(({ host }) => host);
-  for (const host of await ports.network.gateways!()) {
+  for (const host of await ports.network.gateways!(4)) {
     assert(/^\d+\.\d+\.\d+\.\d+$/.test(host) && !own.includes(host), host);
   }
 });
@@ -80,4 +80,22 @@ test("gatewaysOf() reads the routers of default routes from a Linux list", () =>
     [[line("00000000", "nonsense", "00000000"), "", "\0"], []],
   ];
   for (const [lines, found] of table) assertEquals(gatewaysOf(lines.join("\n")), found);
+});
+
+test("ipv6GatewaysOf() reads the routers of default routes, and their interfaces, from a Linux list", () => {
+  const any = "0".repeat(32);
+  const router = "fe80" + "0".repeat(24) + "0001";
+  const line = (destination: string, length: string, nextHop: string, name = "eth0") =>
+    `${destination} ${length} ${any} 00 ${nextHop} 00000400 00000001 00000000 00000003     ${name}`;
+  const table: [string[], string[]][] = [
+    [[""], []],
+    [[line(any, "00", router), line(any, "00", router), line(any, "00", router, "wlan0")], [
+      "fe80::1%eth0",
+      "fe80::1%wlan0",
+    ]],
+    [[line(any, "00", any, "lo"), line(any, "40", router), line(router, "00", router)], []],
+    [[line(any, "00", "20010db8" + "0".repeat(23) + "1")], ["2001:db8::1%eth0"]],
+    [[line(any, "00", "nonsense"), "\0", `${any} 00`], []],
+  ];
+  for (const [lines, found] of table) assertEquals(ipv6GatewaysOf(lines.join("\n")), found);
 });

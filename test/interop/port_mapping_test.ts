@@ -15,6 +15,9 @@ const MAIN = fileURLToPath(new URL("../../platform/deno/main.ts", import.meta.ur
 const OUTSIDE = "52.9.0.1";
 const WORLD = "52.9.0.2";
 const PORT = 8621;
+/** Of a network that belongs to a provider: to the engine, addresses for documentation are not public. */
+const HOME6 = "2a02:26f7:77::2";
+const WORLD6 = "2a02:26f7:88::2";
 
 /** A home, its router, and the world, each a network namespace. */
 class Networks {
@@ -45,7 +48,13 @@ class Networks {
       }
     }
     await inside(home!, "route", "add", "default", "via", "192.168.77.1");
-    await this.at("r", "sysctl", "-qw", "net.ipv4.ip_forward=1");
+    await this.at("r", "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1");
+    for (const [other, host] of [[home!, HOME6], [world!, WORLD6]] as const) {
+      await inside(other, "addr", "add", `${host}/64`, "dev", other, "nodad");
+      await inside(router!, "addr", "add", `${host.replace(/2$/, "1")}/64`, "dev", `${other}r`, "nodad");
+      await inside(router!, "addr", "add", "fe80::1/64", "dev", `${other}r`, "nodad");
+      await inside(other, "-6", "route", "add", "default", "via", "fe80::1", "dev", other);
+    }
     const rules = path.join(this.dir, "rules.nft");
     writeFileSync(
       rules,
@@ -64,7 +73,7 @@ class Networks {
   }
 
   /** Starts the router's program with these protocols. */
-  async router(protocols: { natPmp: boolean; upnp: boolean }): Promise<{ stop(): void }> {
+  async router(protocols: { natPmp: boolean; upnp: boolean; ipv6?: boolean }): Promise<{ stop(): void }> {
     const config = path.join(this.dir, "miniupnpd.conf");
     const yes = (value: boolean) => value ? "yes" : "no";
     writeFileSync(
@@ -87,7 +96,10 @@ class Networks {
       ].join("\n"),
     );
     const pid = path.join(this.dir, "miniupnpd.pid");
-    const child = spawn("ip", ["netns", "exec", `${this.name}r`, "miniupnpd", "-d", "-4", "-f", config, "-P", pid], {
+    const child = spawn("ip", [
+      ...["netns", "exec", `${this.name}r`, "miniupnpd", "-d", ...(protocols.ipv6 ? [] : ["-4"])],
+      ...["-f", config, "-P", pid],
+    ], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     let said = "";
@@ -153,6 +165,27 @@ test("an engine behind a router is reached from outside by PCP and by UPnP, and 
       assert(await networks.at("w", ...KNOCK).then(() => false, () => true), "nobody gets in any more");
       router.stop();
     }
+  } finally {
+    await networks.close();
+  }
+});
+
+test("an engine is reached at its IPv6 address through a firewall that PCP opens, and closes it again", async () => {
+  const networks = new Networks();
+  const knock = ["bash", "-c", `timeout 2 bash -c '</dev/tcp/${HOME6}/${PORT}'`];
+  const isOpen = async () => (await networks.at("r", "nft", "list", "ruleset")).includes(String(PORT));
+  try {
+    await networks.open();
+    await networks.router({ natPmp: true, upnp: false, ipv6: true });
+    assert(!await isOpen());
+    const engine = networks.engine();
+    await until(`the firewall is open: ${engine.said()}`, () => engine.said().includes("IPv6 firewall: "), 40_000);
+    assertMatch(engine.said(), new RegExp(`lets peers in to ${HOME6} \\(PCP\\)`));
+    assert(await isOpen());
+    await networks.at("w", ...knock);
+    engine.end();
+    await engine.ended;
+    assert(!await isOpen(), "nobody gets in any more");
   } finally {
     await networks.close();
   }
