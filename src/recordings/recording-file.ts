@@ -85,16 +85,18 @@ export class RecordingFile {
       index: await this.#files.open(this.#indexPath, "write"),
     };
     const { media, index } = this.#writing;
-    const { durationMs, startMs, discontinuity } = facts;
+    const { discontinuity } = facts;
+    // As the index keeps them: a segment has the same times after a restart.
+    const [durationMs, startMs] = [Math.round(facts.durationMs), Math.round(facts.startMs)];
     await media.write(bytes, this.#sizeBytes);
-    const line = [bytes.length, Math.round(durationMs), Math.round(startMs), Number(discontinuity)];
+    const line = [bytes.length, durationMs, startMs, Number(discontinuity)];
     const text = new TextEncoder().encode(`${JSON.stringify(line)}\n`);
     if (this.#indexBytes + text.length > MAX_INDEX_BYTES) {
       throw new MillraceError("too_large", "the recording is too long");
     }
     await index.write(text, this.#indexBytes);
     this.#indexBytes += text.length;
-    this.#add(bytes.length, facts);
+    this.#add(bytes.length, { durationMs, startMs, discontinuity });
     this.wake();
   }
 
