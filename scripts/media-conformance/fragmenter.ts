@@ -3,7 +3,7 @@
  * Smooth Streaming, recorders), from the access units of a file that ffmpeg fragmented.
  */
 import { concatBytes } from "../../src/bytes/hex.ts";
-import { type Box, boxesIn, child, viewOf } from "../../src/media/index/mp4/boxes.ts";
+import { type Box, boxesIn, child, viewOf } from "../../src/bytes/boxes.ts";
 import { readFragment } from "../../src/media/index/mp4/fragment.ts";
 import { type Movie, readMovie } from "../../src/media/index/mp4/movie.ts";
 import { box, fullBox, text, u32, u64 } from "../../test/media/support/mp4-builder.ts";

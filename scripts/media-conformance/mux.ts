@@ -5,7 +5,7 @@ import { concatBytes } from "../../src/bytes/hex.ts";
 import type { ByteSource, ReadOptions } from "../../src/bytes/source.ts";
 import { openMedia } from "../../src/media/open-media.ts";
 import { FfmpegEncoder } from "../../src/media/transcode/ffmpeg.ts";
-import type { Presentation } from "../../src/media/types.ts";
+import type { Presentation } from "../../src/media/model/types.ts";
 import { verifyMedia, type VerifyReport } from "../../src/media/verify/verify.ts";
 
 /** Muxing one file takes no longer, ms. */

@@ -1,5 +1,5 @@
 /** What an engine is configured with and what it offers: the types of the composition root. */
-import type { AudioTarget, TranscodeAudio } from "../media/transcode/audio-target.ts";
+import type { AudioTarget, TranscodeAudio } from "../media/model/audio-target.ts";
 import type { StreamSelector } from "../content/selector.ts";
 import type { AccessPolicy } from "../http/address.ts";
 import type { FrontName } from "../http/context.ts";

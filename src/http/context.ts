@@ -1,6 +1,6 @@
 /** What every route gets: the engine's parts and facts about the request that the access check found. */
 import type { FrontName } from "../config/front-names.ts";
-import type { TranscodeAudio } from "../media/transcode/audio-target.ts";
+import type { TranscodeAudio } from "../media/model/audio-target.ts";
 import type { Context } from "hono";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Sessions } from "../playback/sessions.ts";

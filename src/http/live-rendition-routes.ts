@@ -5,7 +5,7 @@ import type { LiveFacts, LiveTrack } from "../playback/live/live-renditions.ts";
 import type { LivePart } from "../playback/live/live-fragments.ts";
 import type { LiveSession } from "../playback/live/live-session.ts";
 import { type Multivariant, renderMultivariant, type VariantFacts } from "../media/hls/multivariant.ts";
-import { pictureAttributes } from "../media/hls/picture-facts.ts";
+import { pictureAttributes } from "../media/codec/picture-facts.ts";
 import type { HttpContext } from "./context.ts";
 
 /** Name of the pictures in addresses; sounds are `a` and their PID. */

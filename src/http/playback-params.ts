@@ -1,6 +1,6 @@
 /** Reads the query parameters of the playback endpoints, and what some of them mean together. */
 import { MillraceError } from "../errors.ts";
-import { type AudioTranscoding, sameTranscoding, type TranscodeAudio } from "../media/transcode/audio-target.ts";
+import { type AudioTranscoding, sameTranscoding, type TranscodeAudio } from "../media/model/audio-target.ts";
 import { faultText } from "./param-text.ts";
 import { LISTS, MAX_VALUE_CHARS, PLAYBACK, type PlaybackParams, secondsOf, TIME_EXPECTED } from "./playback-schema.ts";
 

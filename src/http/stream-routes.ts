@@ -12,7 +12,7 @@ import {
   tsBody,
   tsBodyFrom,
 } from "../playback/output.ts";
-import type { HlsFormat } from "../media/types.ts";
+import type { HlsFormat } from "../media/model/types.ts";
 import { renditionFile } from "../playback/renditions.ts";
 import { SubtitleTexts } from "../playback/subtitles.ts";
 import { type TimeRange, timeRange } from "../playback/time-range.ts";

@@ -8,7 +8,7 @@ import { detectPackets, readPackets } from "../bytes/ts/packet-source.ts";
 import { openMedia } from "../media/open-media.ts";
 import { SNIFF_BYTES, sniffContainer } from "../bytes/container.ts";
 import { FfmpegEncoder } from "../media/transcode/ffmpeg.ts";
-import type { Presentation } from "../media/types.ts";
+import type { Presentation } from "../media/model/types.ts";
 import type { FileHandle, FilePort } from "../ports.ts";
 import { reasonOf } from "./input.ts";
 import { type Pace, paced } from "./pacer.ts";

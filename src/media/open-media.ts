@@ -7,15 +7,15 @@ import { openForeign } from "./foreign/open-foreign.ts";
 import { openAudio } from "./index/audio/open-audio.ts";
 import { openMatroska } from "./index/mkv/open-matroska.ts";
 import { openMp4 } from "./index/mp4/open-mp4.ts";
-import { openTransportStream } from "./index/ts/open-ts.ts";
-import { ConsiderateSource, IndexWork } from "./index/work.ts";
-import { presentIndex } from "./presentation.ts";
+import { openTransportStream } from "./ts-file/open-ts.ts";
+import { ConsiderateSource, IndexWork } from "./source/work.ts";
+import { presentIndex } from "./presentation/presentation.ts";
 import { type Container, SNIFF_BYTES, sniffContainer } from "../bytes/container.ts";
-import { requireProportion } from "./plausible.ts";
-import type { FaultLedger } from "./faults.ts";
-import type { MediaIndex, MediaOpenOptions } from "./timeline.ts";
+import { requireProportion } from "./model/plausible.ts";
+import type { FaultLedger } from "./model/faults.ts";
+import type { MediaIndex, MediaOpenOptions } from "./model/timeline.ts";
 import { transcodeIndex } from "./transcode/transcode-index.ts";
-import type { HlsPlan, Presentation, Rendition, Renditions, TsLayout } from "./types.ts";
+import type { HlsPlan, Presentation, Rendition, Renditions, TsLayout } from "./model/types.ts";
 
 /**
  * Reads the index of `source`, and none of the media beyond it. Returns what can be played. The cost is bounded, and

@@ -3,7 +3,7 @@
  * sessions on many files with the largest ones would take that many times as much.
  */
 import { MillraceError } from "../errors.ts";
-import type { MemoryAccount } from "../media/index/work.ts";
+import type { MemoryAccount } from "../media/source/work.ts";
 import { type ShareHolder, Shares } from "../bytes/shares.ts";
 
 const MIB = 1024 * 1024;

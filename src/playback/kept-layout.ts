@@ -1,5 +1,5 @@
 /** The MPEG TS from a later time on, kept so that all ranges that a player reads belong to one layout. */
-import type { TsLayout } from "../media/types.ts";
+import type { TsLayout } from "../media/model/types.ts";
 import { SharedTask } from "./shared-task.ts";
 
 /** The layout that was asked for last. */

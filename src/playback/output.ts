@@ -1,5 +1,5 @@
 /** The bodies that players read, made from a session: MPEG TS, HLS, or the original file. */
-import type { TsLayout } from "../media/types.ts";
+import type { TsLayout } from "../media/model/types.ts";
 import { renderVodPlaylist } from "../media/hls/playlist.ts";
 import type { SwarmReader } from "../swarm/types.ts";
 import { skipBytes } from "./shared-output.ts";

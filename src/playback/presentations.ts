@@ -1,12 +1,12 @@
 /** Opened media, shared by every session on the same file: an index is read once. */
-import type { ForeignReader } from "../media/foreign/foreign-reader.ts";
+import type { ForeignReader } from "../media/model/foreign-reader.ts";
 import { openMedia } from "../media/open-media.ts";
-import type { AudioEncoder, AudioTarget, AudioTranscoding } from "../media/transcode/audio-target.ts";
-import type { HlsFormat, HlsPlan, Presentation } from "../media/types.ts";
+import type { AudioEncoder, AudioTarget, AudioTranscoding } from "../media/model/audio-target.ts";
+import type { HlsFormat, HlsPlan, Presentation } from "../media/model/types.ts";
 import type { Swarm, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../metainfo/types.ts";
 import { abortError } from "../errors.ts";
-import type { MemoryAccount } from "../media/index/work.ts";
+import type { MemoryAccount } from "../media/source/work.ts";
 import { fetchIndexTail } from "./index-tail.ts";
 import { IndexMemory } from "./index-memory.ts";
 import { SharedTask } from "./shared-task.ts";

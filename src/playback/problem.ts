@@ -2,7 +2,7 @@
 import { trackerTrouble } from "../discovery/types.ts";
 import type { ErrorCode } from "../errors.ts";
 import type { LiveStatus } from "../live/swarm/live-source.ts";
-import type { Presentation } from "../media/types.ts";
+import type { Presentation } from "../media/model/types.ts";
 import type { SwarmStatus } from "../swarm/types.ts";
 
 /** A problem in words; `code` says which kind, for pages in other languages. */

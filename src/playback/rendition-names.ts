@@ -1,6 +1,6 @@
 /** Names and marks of the sounds and texts inside a film, as players list them. */
-import { tagOf } from "../media/language.ts";
-import type { Track } from "../media/types.ts";
+import { tagOf } from "../media/model/language.ts";
+import type { Track } from "../media/model/types.ts";
 
 /** What a list of renditions says of one. */
 export interface RenditionName {

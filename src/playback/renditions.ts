@@ -1,7 +1,7 @@
 /** The sounds of a session's film apart from its pictures: what playlists say of them, and their segments. */
 import { groupFacts, type SoundRendition, type VariantFacts } from "../media/hls/multivariant.ts";
 import { renderVodPlaylist } from "../media/hls/playlist.ts";
-import type { Rendition, Renditions, Track } from "../media/types.ts";
+import type { Rendition, Renditions, Track } from "../media/model/types.ts";
 import { bytesBody, fingerprintOf, type OutputBody } from "./output.ts";
 import { distinct, renditionName } from "./rendition-names.ts";
 import type { PlaybackSession } from "./session.ts";

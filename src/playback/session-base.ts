@@ -4,7 +4,7 @@ import type { Clock, Timer } from "../ports.ts";
 import type { StallReason } from "../swarm/types.ts";
 import type { Problem } from "./problem.ts";
 import { OWN, type ShareHolder } from "../bytes/shares.ts";
-import type { HlsFormat } from "../media/types.ts";
+import type { HlsFormat } from "../media/model/types.ts";
 import { EventLog, type PlaybackEvent } from "./events.ts";
 
 /** What a session delivers: MPEG TS, HLS, or the file as it is. */

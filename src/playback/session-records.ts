@@ -5,8 +5,8 @@
  */
 import * as z from "zod";
 import { hasCode } from "../errors.ts";
-import { type AudioTranscoding, sameTranscoding } from "../media/transcode/audio-target.ts";
-import type { HlsFormat } from "../media/types.ts";
+import { type AudioTranscoding, sameTranscoding } from "../media/model/audio-target.ts";
+import type { HlsFormat } from "../media/model/types.ts";
 import type { Clock, FilePort, Logger, Timer } from "../ports.ts";
 import type { ChannelSelector } from "./channel/channel-selector.ts";
 import type { CushionChoice } from "./cushion.ts";

@@ -1,8 +1,8 @@
 /** What the sessions of an engine need. */
 import type { Resolver } from "../content/resolve.ts";
 import type { LiveSwarms } from "../live/swarm/live-source.ts";
-import type { ForeignReader } from "../media/foreign/foreign-reader.ts";
-import type { AudioEncoder, AudioTarget } from "../media/transcode/audio-target.ts";
+import type { ForeignReader } from "../media/model/foreign-reader.ts";
+import type { AudioEncoder, AudioTarget } from "../media/model/audio-target.ts";
 import type { Clock, Logger } from "../ports.ts";
 import type { SwarmManager } from "../swarm/types.ts";
 import type { AnyMetainfo } from "../metainfo/live.ts";

@@ -6,7 +6,7 @@ import { chooseFile, isDefaultFile } from "../content/file-choice.ts";
 import { fromPublic, isLive } from "../metainfo/live.ts";
 import type { Metainfo } from "../metainfo/types.ts";
 import { MillraceError } from "../errors.ts";
-import { sameTranscoding } from "../media/transcode/audio-target.ts";
+import { sameTranscoding } from "../media/model/audio-target.ts";
 import type { Lease } from "../swarm/leases.ts";
 import type { Swarm } from "../swarm/types.ts";
 import { EndedSessions } from "./ended-sessions.ts";

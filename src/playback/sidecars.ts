@@ -1,6 +1,6 @@
 /** Files of a torrent that hold the subtitles of a film in it, recognised by their names. */
 import { looksPlayable } from "../content/file-choice.ts";
-import { languageOf } from "../media/language.ts";
+import { languageOf } from "../media/model/language.ts";
 import type { MetainfoFile } from "../metainfo/types.ts";
 
 /** Most subtitles offered for one film: films come in no more languages. */

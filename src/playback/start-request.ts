@@ -1,7 +1,7 @@
 /** The request that starts a session, and how it is repeated when the session comes back. */
 import type { StreamSelector } from "../content/selector.ts";
-import type { AudioTranscoding } from "../media/transcode/audio-target.ts";
-import type { HlsFormat } from "../media/types.ts";
+import type { AudioTranscoding } from "../media/model/audio-target.ts";
+import type { HlsFormat } from "../media/model/types.ts";
 import type { ChannelSelector } from "./channel/channel-selector.ts";
 import type { CushionChoice } from "./cushion.ts";
 import type { OutputKind, SessionIdentity } from "./session-base.ts";

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import type { TranscodeAudio } from "../../src/media/transcode/audio-target.ts";
+import type { TranscodeAudio } from "../../src/media/model/audio-target.ts";
 import {
   addTranscoding,
   parsePlaybackParams,

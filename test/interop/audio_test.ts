@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { openFrames } from "../../src/media/index/audio/frames.ts";
 import { openMedia } from "../../src/media/open-media.ts";
-import { presentIndex } from "../../src/media/presentation.ts";
+import { presentIndex } from "../../src/media/presentation/presentation.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { collect, CountingSource, NEVER, UNCOUNTED } from "../media/support/files.ts";
 

@@ -9,7 +9,7 @@ import { loadPorts } from "../../platform/detect.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { ForeignPrograms } from "../../src/media/foreign/programs.ts";
-import type { AudioTarget } from "../../src/media/transcode/audio-target.ts";
+import type { AudioTarget } from "../../src/media/model/audio-target.ts";
 import { collect, NEVER, openBytes, seeded } from "../media/support/files.ts";
 import { seedFiles, serveEngine } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";

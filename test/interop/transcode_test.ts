@@ -8,7 +8,7 @@ import { loadPorts } from "../../platform/detect.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { FfmpegEncoder } from "../../src/media/transcode/ffmpeg.ts";
-import type { AudioTarget, AudioTranscoding } from "../../src/media/transcode/audio-target.ts";
+import type { AudioTarget, AudioTranscoding } from "../../src/media/model/audio-target.ts";
 import { collect, NEVER, openBytes, seeded } from "../media/support/files.ts";
 import { createEngine } from "../../src/engine.ts";
 import { seedFiles, serveEngine } from "../support/engine.ts";

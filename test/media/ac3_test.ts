@@ -3,7 +3,7 @@ import { assert, assertEquals, assertLess } from "@std/assert";
 import { ac3Frame as readFrame } from "../../src/bytes/ac3-frames.ts";
 import { sniffContainer } from "../../src/bytes/container.ts";
 import { openFrames } from "../../src/media/index/audio/frames.ts";
-import { presentIndex } from "../../src/media/presentation.ts";
+import { presentIndex } from "../../src/media/presentation/presentation.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { soundFrames } from "../support/sound-frames.ts";
 import { checkTs } from "../support/ts-check.ts";

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { AccessGrid } from "../../src/media/index/ts/access-grid.ts";
-import type { CutPlan } from "../../src/media/index/ts/cut-plan.ts";
+import { AccessGrid } from "../../src/media/ts-file/access-grid.ts";
+import type { CutPlan } from "../../src/media/ts-file/cut-plan.ts";
 
 /** Packets per second of media, and the time of the first picture. */
 const RATE = 1000;

@@ -5,7 +5,7 @@ import { hasCode, MillraceError } from "../../src/errors.ts";
 import { openFlac } from "../../src/media/index/audio/flac.ts";
 import { openByLibrary } from "../../src/media/index/library/open-library.ts";
 import { openMedia } from "../../src/media/open-media.ts";
-import type { MediaIndex, RunSample } from "../../src/media/timeline.ts";
+import type { MediaIndex, RunSample } from "../../src/media/model/timeline.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { id3Tag, id3v1 } from "./support/audio-builder.ts";
 import { CountingSource, fixture, NEVER, openBytes, seeded } from "./support/files.ts";

@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { ColumnBuilder, columnOf } from "../../src/media/column.ts";
+import { ColumnBuilder, columnOf } from "../../src/media/model/column.ts";
 import { seeded } from "./support/files.ts";
 
 test("Column.at() returns every number, for any sequence of numbers", () => {

@@ -5,7 +5,7 @@ import { concatBytes } from "../../src/bytes/hex.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { type FrameJob, makeWholeFrames } from "../../src/media/transcode/frame-job.ts";
 import { FfmpegLog } from "../../src/media/transcode/ffmpeg-log.ts";
-import type { AudioEncoder, EncodeJob } from "../../src/media/transcode/audio-target.ts";
+import type { AudioEncoder, EncodeJob } from "../../src/media/model/audio-target.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { checkTs } from "../support/ts-check.ts";
 import { soundFrames } from "../support/sound-frames.ts";

@@ -1,10 +1,10 @@
 /** What the muxer counts when an index is wrong, and what the user is told. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { FaultLedger, NO_FAULTS, type SlotTally } from "../../src/media/faults.ts";
-import { presentIndex } from "../../src/media/presentation.ts";
-import type { MediaIndex, RunSample, StreamedRun } from "../../src/media/timeline.ts";
-import type { Track } from "../../src/media/types.ts";
+import { FaultLedger, NO_FAULTS, type SlotTally } from "../../src/media/model/faults.ts";
+import { presentIndex } from "../../src/media/presentation/presentation.ts";
+import type { MediaIndex, RunSample, StreamedRun } from "../../src/media/model/timeline.ts";
+import type { Track } from "../../src/media/model/types.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { cluster, matroska, second, simpleBlock } from "./mkv-support.ts";
 import { collect, fixture, NEVER, openBytes, UNCOUNTED } from "./support/files.ts";

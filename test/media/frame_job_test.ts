@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { type FrameJob, frameTicks, makeFrames, PREROLL_FRAMES } from "../../src/media/transcode/frame-job.ts";
-import type { AudioEncoder, EncodeJob } from "../../src/media/transcode/audio-target.ts";
+import type { AudioEncoder, EncodeJob } from "../../src/media/model/audio-target.ts";
 import { NEVER } from "./support/files.ts";
 
 /** An ADTS frame that holds `number`. */

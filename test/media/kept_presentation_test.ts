@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { openMedia } from "../../src/media/open-media.ts";
-import type { Presentation } from "../../src/media/types.ts";
+import type { Presentation } from "../../src/media/model/types.ts";
 import { isCollected } from "../support/collected.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { fixture } from "./support/files.ts";

@@ -1,8 +1,8 @@
 import { test } from "node:test";
 import { assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { layoutFrom, layoutOfSegments, segmentAt } from "../../src/media/late-start.ts";
-import type { HlsPlan, TsLayout } from "../../src/media/types.ts";
+import { layoutFrom, layoutOfSegments, segmentAt } from "../../src/media/layout/late-start.ts";
+import type { HlsPlan, TsLayout } from "../../src/media/model/types.ts";
 
 const never = new AbortController().signal;
 const source = { sizeBytes: 0, read: () => Promise.resolve(new Uint8Array(0)) };

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { ByteSource, ReadOptions } from "../../src/bytes/source.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { openMatroska } from "../../src/media/index/mkv/open-matroska.ts";
-import type { MediaIndex, RunSample, StreamedTimeline } from "../../src/media/timeline.ts";
+import type { MediaIndex, RunSample, StreamedTimeline } from "../../src/media/model/timeline.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 export { seeded } from "../support/random.ts";
 

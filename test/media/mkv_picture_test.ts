@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { openMatroska } from "../../src/media/index/mkv/open-matroska.ts";
-import type { Track } from "../../src/media/types.ts";
+import type { Track } from "../../src/media/model/types.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { cluster, element, floatBytes, matroska, simpleBlock, trackEntry } from "./mkv-support.ts";
 import { NEVER } from "./support/files.ts";

@@ -5,7 +5,7 @@ import { assert, assertEquals } from "@std/assert";
 import { MemorySource } from "../support/memory-source.ts";
 import { openMatroska } from "../../src/media/index/mkv/open-matroska.ts";
 import { openMp4 } from "../../src/media/index/mp4/open-mp4.ts";
-import type { MediaIndex } from "../../src/media/timeline.ts";
+import type { MediaIndex } from "../../src/media/model/timeline.ts";
 import { collect, fixture, NEVER, openBytes } from "./support/files.ts";
 
 interface Unit {

@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { ChunkBuffers } from "../../src/bytes/chunk-buffers.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
-import { CHUNK_PACKETS, PacketOutput } from "../../src/media/cut-ts/packet-output.ts";
+import { CHUNK_PACKETS, PacketOutput } from "../../src/media/ts-file/cut/packet-output.ts";
 
 /** `count` packets that differ from one another. */
 function packets(count: number): Uint8Array {

@@ -2,8 +2,8 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { concatBytes, equalBytes } from "../../src/bytes/hex.ts";
-import { boxesIn, viewOf } from "../../src/media/index/mp4/boxes.ts";
-import type { HlsPlan, Rendition } from "../../src/media/types.ts";
+import { boxesIn, viewOf } from "../../src/bytes/boxes.ts";
+import type { HlsPlan, Rendition } from "../../src/media/model/types.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { checkTs } from "../support/ts-check.ts";
 import { cluster, cues, element, floatBytes, matroska, simpleBlock, trackEntry } from "./mkv-support.ts";

@@ -1,11 +1,11 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { hasCode, MillraceError } from "../../src/errors.ts";
-import { iso639Code, sameLanguage } from "../../src/media/language.ts";
-import { FMP4 } from "../../src/media/carrier.ts";
-import { selectTracks } from "../../src/media/select.ts";
+import { iso639Code, sameLanguage } from "../../src/media/model/language.ts";
+import { FMP4 } from "../../src/media/mux/carrier.ts";
+import { selectTracks } from "../../src/media/presentation/select.ts";
 import { sniffContainer } from "../../src/bytes/container.ts";
-import type { Track } from "../../src/media/types.ts";
+import type { Track } from "../../src/media/model/types.ts";
 
 function audio(id: number, language: string | null, isDefault = false, codec: Track["codec"] = "mp3"): Track {
   return {

@@ -2,9 +2,9 @@
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { test } from "node:test";
 import { MemorySource } from "../support/memory-source.ts";
-import { BreakFinder } from "../../src/media/index/ts/time-scan.ts";
+import { BreakFinder } from "../../src/media/ts-file/time-scan.ts";
 import { renderVodPlaylist } from "../../src/media/hls/playlist.ts";
-import type { IndexedPresentation } from "../../src/media/types.ts";
+import type { IndexedPresentation } from "../../src/media/model/types.ts";
 import { checkTs, ticksBetween } from "../support/ts-check.ts";
 import { CountingSource, fixture } from "./mkv-support.ts";
 import { gather, never, openTs, repeatTs } from "./ts-input-support.ts";

@@ -1,8 +1,8 @@
 /** Transport streams for tests, made from clips. */
 import type { ByteSource } from "../../src/bytes/source.ts";
 import { MemorySource } from "../support/memory-source.ts";
-import { openTransportStream } from "../../src/media/index/ts/open-ts.ts";
-import type { IndexedPresentation, PresentationOptions } from "../../src/media/types.ts";
+import { openTransportStream } from "../../src/media/ts-file/open-ts.ts";
+import type { IndexedPresentation, PresentationOptions } from "../../src/media/model/types.ts";
 
 const PACKET = 188;
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { MemorySource } from "../support/memory-source.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { CountingSource, fixture, mutate, seeded } from "./mkv-support.ts";
-import type { AudioEncoder } from "../../src/media/transcode/audio-target.ts";
+import type { AudioEncoder } from "../../src/media/model/audio-target.ts";
 import { gather, never, openTs, segments } from "./ts-input-support.ts";
 
 test("openTransportStream() and readSegment() survive damaged files with bounded reads", async () => {

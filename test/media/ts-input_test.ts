@@ -4,15 +4,15 @@ import { MemorySource } from "../support/memory-source.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { CounterRewriter, splitPacket } from "../../src/bytes/ts/counters.ts";
 import { readPat, readPmt, SectionAssembler } from "../../src/bytes/ts/psi.ts";
-import { openTransportStream } from "../../src/media/index/ts/open-ts.ts";
+import { openTransportStream } from "../../src/media/ts-file/open-ts.ts";
 import { isAccessPoint } from "../../src/bytes/ts/random-access.ts";
-import { trackOf } from "../../src/media/index/ts/stream-types.ts";
+import { trackOf } from "../../src/media/ts-file/stream-types.ts";
 import { crc32Mpeg } from "../../src/bytes/ts/crc.ts";
 import { checkTs } from "../support/ts-check.ts";
 import { CountingSource, fixture, seeded } from "./mkv-support.ts";
 import { counterErrors, gather, never, openTs, repeatTs, segments } from "./ts-input-support.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
-import type { IndexedPresentation } from "../../src/media/types.ts";
+import type { IndexedPresentation } from "../../src/media/model/types.ts";
 
 const CLIPS = [
   "ts-188.ts",

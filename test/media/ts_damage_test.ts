@@ -5,7 +5,7 @@ import { concatBytes } from "../../src/bytes/hex.ts";
 import { pidOf, startsUnit } from "../../src/bytes/ts/packet.ts";
 import { SegmentTables } from "../../src/bytes/ts/program-tables.ts";
 import { readPmt, sectionBytes, signSection } from "../../src/bytes/ts/psi.ts";
-import type { IndexedPresentation } from "../../src/media/types.ts";
+import type { IndexedPresentation } from "../../src/media/model/types.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { checkTs } from "../support/ts-check.ts";
 import { fixture } from "./mkv-support.ts";

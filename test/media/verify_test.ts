@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { assertEquals, assertMatch } from "@std/assert";
 import { openMedia } from "../../src/media/open-media.ts";
-import type { Presentation, PresentationOptions } from "../../src/media/types.ts";
+import type { Presentation, PresentationOptions } from "../../src/media/model/types.ts";
 import { verifyMedia } from "../../src/media/verify/verify.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { fixture, NEVER } from "./support/files.ts";

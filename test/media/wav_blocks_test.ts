@@ -3,7 +3,7 @@ import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import { openWavBlocks } from "../../src/media/index/audio/wav-blocks.ts";
 import { wavCoding } from "../../src/media/index/audio/wav-format.ts";
-import type { MediaIndex, RunSample } from "../../src/media/timeline.ts";
+import type { MediaIndex, RunSample } from "../../src/media/model/timeline.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { CountingSource, NEVER, openBytes, seeded } from "./support/files.ts";
 

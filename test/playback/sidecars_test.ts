@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { languageOf } from "../../src/media/language.ts";
+import { languageOf } from "../../src/media/model/language.ts";
 import { MAX_SIDECAR_BYTES, MAX_SIDECARS, sidecarsOf } from "../../src/playback/sidecars.ts";
 import type { MetainfoFile } from "../../src/metainfo/types.ts";
 

@@ -1,9 +1,9 @@
 /** Makes the ffmpeg call that copies streams of a file, or converts their sound, into a transport stream. */
 import { LOG_ARGUMENTS } from "../transcode/ffmpeg-log.ts";
-import type { AudioTarget, MadeChannels } from "../transcode/audio-target.ts";
-import { MADE_RATE, TARGETS } from "../transcode/audio-target.ts";
+import type { AudioTarget, MadeChannels } from "../model/audio-target.ts";
+import { MADE_RATE, TARGETS } from "../model/audio-target.ts";
 import { inputArguments } from "./programs.ts";
-import type { ForeignJob } from "./foreign-reader.ts";
+import type { ForeignJob } from "../model/foreign-reader.ts";
 import { FIRST_PID } from "./unit-reader.ts";
 
 /**

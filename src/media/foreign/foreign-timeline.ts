@@ -4,12 +4,12 @@
  * second earlier, so that its frames are always the same; copies continue with the program of the previous run.
  */
 import type { ByteSource } from "../../bytes/source.ts";
-import type { RunReading, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
+import type { RunReading, RunSample, StreamedRun, StreamedTimeline } from "../model/timeline.ts";
 import { RunCut } from "./run-cut.ts";
-import { TARGETS } from "../transcode/audio-target.ts";
+import { TARGETS } from "../model/audio-target.ts";
 import { frameTicks } from "../transcode/frame-job.ts";
 import { type CopiedStream, copyJob } from "./copy-job.ts";
-import type { ForeignReader, ForeignRun } from "./foreign-reader.ts";
+import type { ForeignReader, ForeignRun } from "../model/foreign-reader.ts";
 import { type ForeignUnit, UnitReader } from "./unit-reader.ts";
 
 /** How much before its run a program begins, s: decoders, encoders and parsers need to settle. */

@@ -6,12 +6,12 @@
 import type { ByteSource } from "../../bytes/source.ts";
 import type { ForeignContainer } from "../../bytes/foreign-container.ts";
 import { MillraceError } from "../../errors.ts";
-import { DEFAULT_SEGMENT_TARGET_MS, MAX_SEGMENTS } from "../hls/plan.ts";
+import { DEFAULT_SEGMENT_TARGET_MS, MAX_SEGMENTS } from "../layout/segment-plan.ts";
 import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
-import { IndexWork } from "../index/work.ts";
-import { longestS } from "../plausible.ts";
-import type { MediaIndex, MediaOpenOptions, StreamedRun } from "../timeline.ts";
-import type { Track } from "../types.ts";
+import { IndexWork } from "../source/work.ts";
+import { longestS } from "../model/plausible.ts";
+import type { MediaIndex, MediaOpenOptions, StreamedRun } from "../model/timeline.ts";
+import type { Track } from "../model/types.ts";
 import { chooseMade, madeChannels, madeTrack } from "../transcode/choice.ts";
 import { foreseenBytes, frameTicks } from "../transcode/frame-job.ts";
 import type { CopiedStream } from "./copy-job.ts";

@@ -2,9 +2,9 @@
 import type { ByteSource } from "../../bytes/source.ts";
 import { concatBytes } from "../../bytes/hex.ts";
 import { MillraceError } from "../../errors.ts";
-import type { Codec, Track } from "../types.ts";
+import type { Codec, Track } from "../model/types.ts";
 import { inputArguments } from "./programs.ts";
-import type { ForeignReader } from "./foreign-reader.ts";
+import type { ForeignReader } from "../model/foreign-reader.ts";
 
 /** Most streams considered; a DVD has 32 subtitles and 8 sound tracks. */
 const MAX_STREAMS = 64;

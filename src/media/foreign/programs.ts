@@ -6,9 +6,9 @@ import type { ByteSource } from "../../bytes/source.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import type { ChildProcess, Clock, HttpPort, Logger, ProcessPort, Timer } from "../../ports.ts";
 import { FfmpegLog } from "../transcode/ffmpeg-log.ts";
-import { isThereDespite } from "../program-there.ts";
+import { isThereDespite } from "../transcode/program-there.ts";
 import { type Door, DoorKeeper } from "./file-door.ts";
-import type { ForeignJob, ForeignReader, ForeignRun } from "./foreign-reader.ts";
+import type { ForeignJob, ForeignReader, ForeignRun } from "../model/foreign-reader.ts";
 
 /**
  * Most programs at once, and shares of them: each takes 20 to 60 MB. A player has one, and for a moment two when it

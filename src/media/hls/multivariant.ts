@@ -1,7 +1,7 @@
 /** Multivariant playlists and those of subtitles (RFC 8216, sections 4.3.4 and 3.5). */
 
-import type { HlsPlan, Rendition, Track } from "../types.ts";
-import { pictureAttributes } from "./picture-facts.ts";
+import type { HlsPlan, Rendition, Track } from "../model/types.ts";
+import { pictureAttributes } from "../codec/picture-facts.ts";
 
 /** What players show of a rendition, and choose it by. */
 interface Listed {

@@ -1,5 +1,5 @@
 /** Media playlists (RFC 8216). */
-import type { HlsPlan } from "../types.ts";
+import type { HlsPlan } from "../model/types.ts";
 
 /**
  * The whole playlist of a VOD presentation. `segmentUrl` gives the URL of segment `n` or of the init segment; it

@@ -1,16 +1,6 @@
 /** Subtitles as text: SubRip (.srt) and WebVTT files into cues. */
 import { decodeText } from "../../bytes/text.ts";
-
-/** One text on the screen. */
-export interface Cue {
-  /** From the beginning of the film. */
-  readonly startMs: number;
-  readonly endMs: number;
-  /** WebVTT settings (W3C WebVTT, 3.5), such as `line:0`; empty for none. */
-  readonly settings: string;
-  /** WebVTT text: `&`, `<` and `>` are escaped except in its own tags. Lines are separated by `\n`; none is empty. */
-  readonly text: string;
-}
+import type { Cue } from "../model/types.ts";
 
 /** Cues of one file: a film of four hours that shows one each second has fewer. */
 export const MAX_CUES = 20_000;

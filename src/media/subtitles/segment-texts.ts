@@ -2,13 +2,13 @@
 import type { ByteSource } from "../../bytes/source.ts";
 import { isTurnDue, turnWhenDue } from "../../bytes/turn.ts";
 import { MillraceError } from "../../errors.ts";
-import { ConsiderateSource } from "../index/work.ts";
+import { ConsiderateSource } from "../source/work.ts";
 import { sampleAt } from "../mux/ts/slots.ts";
 import { readExtents } from "../source/extents.ts";
-import type { Layout } from "../tabled-layout.ts";
-import type { MediaIndex } from "../timeline.ts";
-import type { HlsPlan } from "../types.ts";
-import { type Cue, MAX_CUES } from "./cues.ts";
+import type { Layout } from "../layout/tabled-layout.ts";
+import type { MediaIndex } from "../model/timeline.ts";
+import type { Cue, HlsPlan } from "../model/types.ts";
+import { MAX_CUES } from "./cues.ts";
 import { cuesOf, isTextCodec } from "./track-text.ts";
 
 /** A sample of tx3g that is no longer than this shows nothing: the gaps are samples, too. */

@@ -1,6 +1,7 @@
 /** Texts in the tracks of a film as cues: SubRip, Advanced SubStation and both forms of WebVTT in Matroska, tx3g and WebVTT in MP4. */
-import { type Box, boxesIn, viewOf } from "../index/mp4/boxes.ts";
-import { type Cue, escapedText, placeOf, settingsIn, srtText, vttText } from "./cues.ts";
+import { type Box, boxesIn, viewOf } from "../../bytes/boxes.ts";
+import type { Cue } from "../model/types.ts";
+import { escapedText, placeOf, settingsIn, srtText, vttText } from "./cues.ts";
 
 type Shown = Pick<Cue, "settings" | "text">;
 

@@ -1,5 +1,5 @@
 /** Cues as WebVTT in HLS (RFC 8216, section 3.5). */
-import type { Cue } from "./cues.ts";
+import type { Cue } from "../model/types.ts";
 
 /** Time stamps of MPEG TS wrap after this many ticks of 90 kHz. */
 const WRAP_90K = 2 ** 33;

@@ -1,8 +1,8 @@
 /** Chooses which tracks are converted to AAC or AC-3, and describes the new tracks. */
-import { type Carrier, isRefused, TS } from "../carrier.ts";
-import type { Track } from "../types.ts";
+import { type Carrier, isRefused, TS } from "../mux/carrier.ts";
+import type { Track } from "../model/types.ts";
 import { matroskaAudio } from "./matroska-audio.ts";
-import { type AudioTarget, type AudioTranscoding, MADE_RATE, type MadeChannels } from "./audio-target.ts";
+import { type AudioTarget, type AudioTranscoding, MADE_RATE, type MadeChannels } from "../model/audio-target.ts";
 
 /** Whether `wish` covers `track` of a file of `container` and the encoder can read it. */
 export function wantsAac(track: Track, container: string, wish: AudioTranscoding): boolean {

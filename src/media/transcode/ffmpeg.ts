@@ -2,9 +2,9 @@
 import { deadline, withSignal } from "../../bytes/deadline.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import type { ChildProcess, Clock, ProcessPort } from "../../ports.ts";
-import { isThereDespite } from "../program-there.ts";
+import { isThereDespite } from "./program-there.ts";
 import { FfmpegLog, LOG_ARGUMENTS } from "./ffmpeg-log.ts";
-import { type AudioEncoder, type EncodeJob, MADE_RATE } from "./audio-target.ts";
+import { type AudioEncoder, type EncodeJob, MADE_RATE } from "../model/audio-target.ts";
 
 /** Most processes at once: each keeps one core busy for a tenth of a second per two seconds of sound. */
 export const MAX_PROCESSES = 2;

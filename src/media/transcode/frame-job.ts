@@ -12,7 +12,7 @@ import {
   MADE_RATE,
   type MadeChannels,
   TARGETS,
-} from "./audio-target.ts";
+} from "../model/audio-target.ts";
 
 /** The encoder looks three frames ahead: the sound of a job must go on for this many frames after the last one wanted. */
 export const LOOKAHEAD_FRAMES = 4;

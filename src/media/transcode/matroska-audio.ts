@@ -1,6 +1,6 @@
 /** Writes a Matroska file (RFC 9559) of one audio track: it gives the encoder packets of any codec with their times. */
 import { concatBytes } from "../../bytes/hex.ts";
-import type { Track } from "../types.ts";
+import type { Track } from "../model/types.ts";
 
 /** Description of a track in Matroska. */
 export interface MatroskaAudio {

@@ -1,10 +1,10 @@
 /** Makes the AAC or AC-3 of one run of one track: always the same frames, whichever run is made first. */
 import type { ByteSource } from "../../bytes/source.ts";
-import type { StreamedTimeline } from "../timeline.ts";
+import type { StreamedTimeline } from "../model/timeline.ts";
 import { frameTicks, LOOKAHEAD_FRAMES, makeWholeFrames, PREROLL_FRAMES, REACH_90K } from "./frame-job.ts";
 import { Kept } from "./kept.ts";
 import { type MatroskaAudio, opusPreSkip, type TimedPacket, writeMatroska } from "./matroska-audio.ts";
-import { type AudioEncoder, type AudioTarget, MADE_RATE, type MadeChannels, TARGETS } from "./audio-target.ts";
+import { type AudioEncoder, type AudioTarget, MADE_RATE, type MadeChannels, TARGETS } from "../model/audio-target.ts";
 
 /** Most bytes of packets per run: 20 s of eight channels of PCM. The rest is left out, because memory holds all of them twice: as packets and as a file. */
 const MAX_INPUT_BYTES = 24 * 1024 * 1024;

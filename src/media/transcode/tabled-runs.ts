@@ -1,10 +1,17 @@
 /** Presents a tabled timeline as runs: the sizes of transcoded AAC are not known in advance, so its layout needs slots. */
-import { MAX_SEGMENTS } from "../hls/plan.ts";
-import type { IndexWork } from "../index/work.ts";
+import { MAX_SEGMENTS } from "../layout/segment-plan.ts";
+import type { IndexWork } from "../source/work.ts";
 import { sampleAt, splitCrowded } from "../mux/ts/slots.ts";
 import { type Extent, readExtents } from "../source/extents.ts";
-import type { MediaIndex, RunSample, SampleTable, StreamedRun, StreamedTimeline, TabledTimeline } from "../timeline.ts";
-import type { Track } from "../types.ts";
+import type {
+  MediaIndex,
+  RunSample,
+  SampleTable,
+  StreamedRun,
+  StreamedTimeline,
+  TabledTimeline,
+} from "../model/timeline.ts";
+import type { Track } from "../model/types.ts";
 
 /** Shortest run, 90 kHz. */
 const LEAST_RUN_90K = 180_000;

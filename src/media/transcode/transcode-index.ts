@@ -1,14 +1,14 @@
 /** Replaces audio tracks of an index by AAC or AC-3 that is made while the file is read. */
-import { hasData, pictureCarrierOf } from "../carrier.ts";
-import type { IndexWork } from "../index/work.ts";
-import type { MediaIndex, MediaOpenOptions, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
-import type { Track } from "../types.ts";
+import { hasData, pictureCarrierOf } from "../mux/carrier.ts";
+import type { IndexWork } from "../source/work.ts";
+import type { MediaIndex, MediaOpenOptions, RunSample, StreamedRun, StreamedTimeline } from "../model/timeline.ts";
+import type { Track } from "../model/types.ts";
 import { chooseMade, madeChannels, madeTrack } from "./choice.ts";
 import { matroskaAudio } from "./matroska-audio.ts";
 import { foreseenBytes, frameTicks, MAX_RUN_FRAMES } from "./frame-job.ts";
 import { RunAudio } from "./run-audio.ts";
 import { runsOfTables } from "./tabled-runs.ts";
-import type { AudioEncoder, AudioTarget } from "./audio-target.ts";
+import type { AudioEncoder, AudioTarget } from "../model/audio-target.ts";
 
 const NAMES: Readonly<Record<AudioTarget, string>> = { aac: "AAC", ac3: "AC-3" };
 /** The sound in a run's bytes may lie outside the run's time by this much: containers interleave within a second. */

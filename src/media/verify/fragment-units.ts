@@ -1,6 +1,6 @@
 /** Counts the access units that segments of fragmented MP4 describe, by track. */
 import { concatBytes } from "../../bytes/hex.ts";
-import { readBoxHeader, viewOf } from "../index/mp4/boxes.ts";
+import { readBoxHeader, viewOf } from "../../bytes/boxes.ts";
 import { readFragment } from "../index/mp4/fragment.ts";
 import { TimeSpan, type UnitCount } from "./ts-units.ts";
 

@@ -4,8 +4,8 @@
  */
 import type { ByteSource } from "../../bytes/source.ts";
 import { stepBetween } from "../../bytes/ts/stamps.ts";
-import type { FaultCounts } from "../faults.ts";
-import type { HlsPlan, Presentation, Track } from "../types.ts";
+import type { FaultCounts } from "../model/faults.ts";
+import type { HlsPlan, Presentation, Track } from "../model/types.ts";
 import { FragmentUnits } from "./fragment-units.ts";
 import { TsUnits, type UnitCount } from "./ts-units.ts";
 

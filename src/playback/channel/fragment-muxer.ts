@@ -3,7 +3,7 @@ import { concatBytes } from "../../bytes/hex.ts";
 import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
 import { raiseTableVersion } from "../../bytes/ts/table-version.ts";
 import { MillraceError } from "../../errors.ts";
-import { type Box, boxesIn, readBoxHeader, viewOf } from "../../media/index/mp4/boxes.ts";
+import { type Box, boxesIn, readBoxHeader, viewOf } from "../../bytes/boxes.ts";
 import { readFragment } from "../../media/index/mp4/fragment.ts";
 import { type Movie, readMovie } from "../../media/index/mp4/movie.ts";
 import { AccessFlags } from "../../media/mux/ts/access-flags.ts";
@@ -19,7 +19,7 @@ import {
   writePsi,
 } from "../../media/mux/ts/program.ts";
 import { START_OFFSET_90K } from "../../media/mux/ts/timing.ts";
-import type { RunSample } from "../../media/timeline.ts";
+import type { RunSample } from "../../media/model/timeline.ts";
 
 /**
  * Most bytes of fragments that wait for their rest, or for those of other tracks: six seconds at 40 Mb/s. Servers that send

@@ -20,7 +20,7 @@ import {
   writePsi,
 } from "../../media/mux/ts/program.ts";
 import { START_OFFSET_90K } from "../../media/mux/ts/timing.ts";
-import type { Codec, Track } from "../../media/types.ts";
+import type { Codec, Track } from "../../media/model/types.ts";
 
 /** Frames of one stream in a row that make a beginning: chance has no three. */
 const SURE_FRAMES = 3;

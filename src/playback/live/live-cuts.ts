@@ -1,8 +1,8 @@
 /** The HLS segments of a broadcast: cut at random access points as they come, numbered once and for all. */
 import { hasPayload, payloadOf, readPesHeader, startsUnit } from "../../bytes/ts/packet.ts";
 import { isBefore, stepBetween, WRAP_90K } from "../../bytes/ts/stamps.ts";
-import type { Track } from "../../media/types.ts";
-import { type ChosenProgram, outputTracks } from "../../media/index/ts/programs.ts";
+import type { Track } from "../../media/model/types.ts";
+import { type ChosenProgram, outputTracks } from "../../media/ts-file/programs.ts";
 import type { LivePoint, ScanListener } from "./live-scan.ts";
 
 /**

@@ -1,7 +1,7 @@
 /** The segments of a broadcast as fragmented MP4: which init segment each needs, and their bytes. */
 import { MillraceError } from "../../errors.ts";
-import { type LiveForm, liveForm, liveFragments } from "../../media/cmaf/live/fragments.ts";
-import type { Track } from "../../media/types.ts";
+import { type LiveForm, liveForm, liveFragments } from "../../media/mux/cmaf/live/fragments.ts";
+import type { Track } from "../../media/model/types.ts";
 import type { LiveSegment } from "./live-cuts.ts";
 
 /** Orders of sound, and parts, for which forms are kept: viewers have few, and anybody can ask for more. */

@@ -3,8 +3,8 @@
  * all players of the same sound, and only while there are some.
  */
 import { hasCode } from "../../errors.ts";
-import { type MadePart, PartMaker } from "../../media/cmaf/live/part-maker.ts";
-import type { Track } from "../../media/types.ts";
+import { type MadePart, PartMaker } from "../../media/mux/cmaf/live/part-maker.ts";
+import type { Track } from "../../media/model/types.ts";
 import type { Clock, Timer } from "../../ports.ts";
 import type { GrowingSegment, LiveCuts, LiveSegment } from "./live-cuts.ts";
 import type { LiveChoice, LiveFragments, NamedForm } from "./live-fragments.ts";

@@ -1,9 +1,9 @@
 /** What a multivariant playlist says of a broadcast: its pictures, and the sounds that players can choose from. */
 import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
-import { cmafFormat } from "../../media/cmaf/formats.ts";
-import { describeTracks } from "../../media/cmaf/live/fragments.ts";
-import { codecName } from "../../media/hls/codec-name.ts";
-import type { Track } from "../../media/types.ts";
+import { cmafFormat } from "../../media/mux/cmaf/formats.ts";
+import { describeTracks } from "../../media/mux/cmaf/live/fragments.ts";
+import { codecName } from "../../media/codec/codec-name.ts";
+import type { Track } from "../../media/model/types.ts";
 import type { LiveSegment } from "./live-cuts.ts";
 import type { LiveStream } from "./live-stream.ts";
 

@@ -13,7 +13,7 @@ import type { ProgramMap } from "../../bytes/ts/psi.ts";
 import { PcrSteps } from "../../bytes/ts/pcr-steps.ts";
 import { readPcr, stepBetween } from "../../bytes/ts/stamps.ts";
 import { TsWatch } from "../../bytes/ts/watch.ts";
-import { type ChosenProgram, programOf } from "../../media/index/ts/programs.ts";
+import { type ChosenProgram, programOf } from "../../media/ts-file/programs.ts";
 
 /** Media times further apart than this do not continue each other, 90 kHz: longer than any group of pictures. */
 const JUMP_90K = 30 * 90_000;

@@ -12,7 +12,7 @@ import { LiveReader } from "./live-reader.ts";
 import type { LiveSegment } from "./live-cuts.ts";
 import type { LiveChoice, LivePart } from "./live-fragments.ts";
 import type { LowLatencyAsk, Shown } from "./low-latency.ts";
-import { type MadePart, partBytes } from "../../media/cmaf/live/part-maker.ts";
+import { type MadePart, partBytes } from "../../media/mux/cmaf/live/part-maker.ts";
 import { describeLive, type LiveFacts } from "./live-renditions.ts";
 import type { LiveStream } from "./live-stream.ts";
 import type { LiveStreamLease } from "./live-streams.ts";

@@ -1,6 +1,6 @@
 /** Low-latency HLS of a broadcast (RFC 8216bis): playlists with parts, and requests that wait for what comes next. */
 import { MillraceError } from "../../errors.ts";
-import { type MadePart, PART_TARGET_S } from "../../media/cmaf/live/part-maker.ts";
+import { type MadePart, PART_TARGET_S } from "../../media/mux/cmaf/live/part-maker.ts";
 import type { LivePlaylistParts, PartsForm } from "../../media/hls/live-playlist.ts";
 import type { Clock } from "../../ports.ts";
 import type { LiveSegment } from "./live-cuts.ts";

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { loadPorts } from "../../../platform/detect.ts";
 import { FfmpegEncoder } from "../../../src/media/transcode/ffmpeg.ts";
-import type { AudioEncoder, EncodeJob } from "../../../src/media/transcode/audio-target.ts";
+import type { AudioEncoder, EncodeJob } from "../../../src/media/model/audio-target.ts";
 
 /** What an encoder made of a job. */
 interface Made {

@@ -1,11 +1,11 @@
 /** Codec strings and sample entries of fragmented MP4. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { ac3Config, eac3Config } from "../../../src/media/cmaf/ac3-config.ts";
-import { aacString, av1String, avcString, hevcString, vpxString } from "../../../src/media/cmaf/codec-strings.ts";
-import { cmafFormat } from "../../../src/media/cmaf/formats.ts";
-import { vp9ConfigFrom } from "../../../src/media/cmaf/vpx-config.ts";
-import type { Codec, Track } from "../../../src/media/types.ts";
+import { ac3Config, eac3Config } from "../../../src/media/codec/ac3-config.ts";
+import { aacString, av1String, avcString, hevcString, vpxString } from "../../../src/media/codec/codec-strings.ts";
+import { cmafFormat } from "../../../src/media/mux/cmaf/formats.ts";
+import { vp9ConfigFrom } from "../../../src/media/codec/vpx-config.ts";
+import type { Codec, Track } from "../../../src/media/model/types.ts";
 import { ac3Frame, concatBytes, eac3Frame } from "../support/audio-builder.ts";
 import { fixture, openBytes, seeded } from "../support/files.ts";
 

@@ -2,10 +2,10 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../../src/errors.ts";
-import { type LiveForm, liveForm, liveFragments } from "../../../src/media/cmaf/live/fragments.ts";
-import { PesReader } from "../../../src/media/cmaf/live/pes-reader.ts";
-import { unitMaker } from "../../../src/media/cmaf/live/tracks.ts";
-import type { Track } from "../../../src/media/types.ts";
+import { type LiveForm, liveForm, liveFragments } from "../../../src/media/mux/cmaf/live/fragments.ts";
+import { PesReader } from "../../../src/media/mux/cmaf/live/pes-reader.ts";
+import { unitMaker } from "../../../src/media/mux/cmaf/live/tracks.ts";
+import type { Track } from "../../../src/media/model/types.ts";
 import { checkTs } from "../../support/ts-check.ts";
 import { collect, fixture, NEVER, openBytes, seeded } from "../support/files.ts";
 

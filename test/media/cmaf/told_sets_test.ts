@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { concatBytes } from "../../../src/bytes/hex.ts";
 import { unitsByLength } from "../../../src/bytes/nal-units.ts";
-import { toldSetsTrimmer } from "../../../src/media/cmaf/told-sets.ts";
-import { configOf, type NalCodec, setsIn, typeOf } from "../../../src/media/index/mkv/codec-data.ts";
+import { toldSetsTrimmer } from "../../../src/media/mux/cmaf/told-sets.ts";
+import { configOf, type NalCodec, setsIn, typeOf } from "../../../src/media/codec/parameter-sets.ts";
 import { fixture, openBytes } from "../support/files.ts";
 
 const LENGTH_BYTES = 4;

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { sniffContainer } from "../../../src/bytes/container.ts";
 import { sniffForeign } from "../../../src/bytes/foreign-container.ts";
 import { MillraceError } from "../../../src/errors.ts";
-import type { ForeignJob, ForeignReader, ForeignRun } from "../../../src/media/foreign/foreign-reader.ts";
+import type { ForeignJob, ForeignReader, ForeignRun } from "../../../src/media/model/foreign-reader.ts";
 import { checkTs } from "../../support/ts-check.ts";
 import { MemorySource } from "../../support/memory-source.ts";
 import { concatBytes } from "../../../src/bytes/hex.ts";

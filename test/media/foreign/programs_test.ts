@@ -14,7 +14,7 @@ import {
   PLACE_WAIT_MS,
   PROGRAM_LIMITS,
 } from "../../../src/media/foreign/programs.ts";
-import type { ForeignJob, ForeignRun } from "../../../src/media/foreign/foreign-reader.ts";
+import type { ForeignJob, ForeignRun } from "../../../src/media/model/foreign-reader.ts";
 import { FakeClock, settle } from "../../support/fake-clock.ts";
 import { MemorySource } from "../../support/memory-source.ts";
 import { fakeProcesses } from "../support/fake-processes.ts";

@@ -1,9 +1,9 @@
 /** What playlists and init segments say of pictures: frame rate, range of brightness, Dolby Vision. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { cmafFormat } from "../../../src/media/cmaf/formats.ts";
-import { pictureAttributes } from "../../../src/media/hls/picture-facts.ts";
-import type { Track } from "../../../src/media/types.ts";
+import { cmafFormat } from "../../../src/media/mux/cmaf/formats.ts";
+import { pictureAttributes } from "../../../src/media/codec/picture-facts.ts";
+import type { Track } from "../../../src/media/model/types.ts";
 import { cluster, element, matroska, simpleBlock, trackEntry } from "../mkv-support.ts";
 import { openBytes } from "../support/files.ts";
 

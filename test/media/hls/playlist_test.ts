@@ -1,8 +1,8 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { firstTarget90k, planCuts, segmentDurations, targetDurationS } from "../../../src/media/hls/plan.ts";
+import { firstTarget90k, planCuts, segmentDurations, targetDurationS } from "../../../src/media/layout/segment-plan.ts";
 import { renderVodPlaylist } from "../../../src/media/hls/playlist.ts";
-import type { HlsPlan } from "../../../src/media/types.ts";
+import type { HlsPlan } from "../../../src/media/model/types.ts";
 
 test("planCuts() takes the candidate nearest the target, not the next one", () => {
   const cases: [number[], number, number, number[]][] = [

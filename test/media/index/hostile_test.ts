@@ -4,7 +4,7 @@ import { assert, assertEquals, assertLess, assertLessOrEqual } from "@std/assert
 import { MillraceError } from "../../../src/errors.ts";
 import { openMedia } from "../../../src/media/open-media.ts";
 import { renderVodPlaylist } from "../../../src/media/hls/playlist.ts";
-import type { Presentation } from "../../../src/media/types.ts";
+import type { Presentation } from "../../../src/media/model/types.ts";
 import { MemorySource } from "../../support/memory-source.ts";
 import { NEVER } from "../support/files.ts";
 import {

@@ -10,9 +10,9 @@ import {
   pcmFormOf,
   vorbisHeadFrom,
 } from "../../../src/media/index/mp4/audio-config.ts";
-import { type Box, viewOf } from "../../../src/media/index/mp4/boxes.ts";
+import { type Box, viewOf } from "../../../src/bytes/boxes.ts";
 import { openMp4 } from "../../../src/media/index/mp4/open-mp4.ts";
-import type { TabledTimeline } from "../../../src/media/timeline.ts";
+import type { TabledTimeline } from "../../../src/media/model/timeline.ts";
 import { NEVER, seeded } from "../support/files.ts";
 import { box, fileOf, fullBox, movieBox, u32 } from "../support/mp4-builder.ts";
 import { concatBytes } from "../../../src/bytes/hex.ts";

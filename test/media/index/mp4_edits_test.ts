@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { openMp4 } from "../../../src/media/index/mp4/open-mp4.ts";
-import type { SampleTable, TabledTimeline } from "../../../src/media/timeline.ts";
+import type { SampleTable, TabledTimeline } from "../../../src/media/model/timeline.ts";
 import { concatBytes } from "../../../src/bytes/hex.ts";
 import { MemorySource } from "../../support/memory-source.ts";
 import { checkTs } from "../../support/ts-check.ts";

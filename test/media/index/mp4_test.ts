@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MemorySource } from "../../support/memory-source.ts";
 import { hasCode, MillraceError } from "../../../src/errors.ts";
 import { openMp4 } from "../../../src/media/index/mp4/open-mp4.ts";
-import type { SampleTable, TabledTimeline } from "../../../src/media/timeline.ts";
+import type { SampleTable, TabledTimeline } from "../../../src/media/model/timeline.ts";
 import { checkTs, ticksBetween } from "../../support/ts-check.ts";
 import { collect, fixture, NEVER, openBytes, seeded } from "../support/files.ts";
 import {

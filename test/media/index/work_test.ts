@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import { MillraceError } from "../../../src/errors.ts";
-import { ConsiderateSource, IndexWork } from "../../../src/media/index/work.ts";
+import { ConsiderateSource, IndexWork } from "../../../src/media/source/work.ts";
 import { MemorySource } from "../../support/memory-source.ts";
 import { NEVER } from "../support/files.ts";
 

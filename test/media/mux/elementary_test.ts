@@ -5,7 +5,7 @@ import { elementaryFormat } from "../../../src/media/mux/ts/elementary/carry.ts"
 import type { ElementaryFormat } from "../../../src/media/mux/ts/elementary/format.ts";
 import { Payload } from "../../../src/media/mux/ts/payload.ts";
 import { h264Format, hevcFormat } from "../../../src/media/mux/ts/elementary/nal.ts";
-import type { Track } from "../../../src/media/types.ts";
+import type { Track } from "../../../src/media/model/types.ts";
 import { nalUnit } from "../support/mp4-builder.ts";
 import { concatBytes } from "../../../src/bytes/hex.ts";
 

@@ -6,7 +6,7 @@ import { crc32Mpeg } from "../../../src/bytes/ts/crc.ts";
 import { sectionPackets } from "../../../src/bytes/ts/psi.ts";
 import { wrap33 } from "../../../src/bytes/ts/stamps.ts";
 import { patSection, pmtSection } from "../../../src/media/mux/ts/psi.ts";
-import type { Track } from "../../../src/media/types.ts";
+import type { Track } from "../../../src/media/model/types.ts";
 import { checkTs } from "../../support/ts-check.ts";
 import { concatBytes } from "../../../src/bytes/hex.ts";
 

@@ -1,9 +1,9 @@
 /** How much room slots of fixed size have: enough for what usual files hold, and not much more. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { presentIndex } from "../../../src/media/presentation.ts";
-import type { MediaIndex, RunSample } from "../../../src/media/timeline.ts";
-import type { Track } from "../../../src/media/types.ts";
+import { presentIndex } from "../../../src/media/presentation/presentation.ts";
+import type { MediaIndex, RunSample } from "../../../src/media/model/timeline.ts";
+import type { Track } from "../../../src/media/model/types.ts";
 import { MemorySource } from "../../support/memory-source.ts";
 import { checkTs } from "../../support/ts-check.ts";
 import { collect, NEVER, UNCOUNTED } from "../support/files.ts";

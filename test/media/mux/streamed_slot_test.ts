@@ -1,9 +1,9 @@
 /** Slots of fixed size hold everything announced, in whatever order the container stores it. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { presentIndex } from "../../../src/media/presentation.ts";
-import type { MediaIndex, RunSample, StreamedRun } from "../../../src/media/timeline.ts";
-import type { Track } from "../../../src/media/types.ts";
+import { presentIndex } from "../../../src/media/presentation/presentation.ts";
+import type { MediaIndex, RunSample, StreamedRun } from "../../../src/media/model/timeline.ts";
+import type { Track } from "../../../src/media/model/types.ts";
 import { MemorySource } from "../../support/memory-source.ts";
 import { checkTs } from "../../support/ts-check.ts";
 import { collect, NEVER, UNCOUNTED } from "../support/files.ts";

@@ -5,7 +5,7 @@ import { concatBytes, toHex } from "../../../src/bytes/hex.ts";
 import { elementaryFormat } from "../../../src/media/mux/ts/elementary/carry.ts";
 import { pmtSection } from "../../../src/media/mux/ts/psi.ts";
 import { subtitlePackets } from "../../../src/media/mux/ts/slot-bound.ts";
-import type { Track } from "../../../src/media/types.ts";
+import type { Track } from "../../../src/media/model/types.ts";
 import { MemorySource } from "../../support/memory-source.ts";
 import { checkTs, type TsReport } from "../../support/ts-check.ts";
 import { cluster, cues, element, floatBytes, matroska, simpleBlock, trackEntry } from "../mkv-support.ts";

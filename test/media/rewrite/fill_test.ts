@@ -1,8 +1,8 @@
 /** AAC laid into the packets of other sound. */
 import { assert, assertEquals, assertGreaterOrEqual } from "@std/assert";
 import { test } from "node:test";
-import { fillPackets, type LaidPes, roomOf } from "../../../src/media/transcode/ts/fill.ts";
-import { spansOf, StretchCollector } from "../../../src/media/transcode/ts/window.ts";
+import { fillPackets, type LaidPes, roomOf } from "../../../src/media/ts-file/sound/fill.ts";
+import { spansOf, StretchCollector } from "../../../src/media/ts-file/sound/window.ts";
 import { seeded } from "../support/files.ts";
 import { concatBytes } from "../../../src/bytes/hex.ts";
 

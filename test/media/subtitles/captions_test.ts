@@ -1,7 +1,7 @@
 /** Captions in pictures. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { CaptionFinder } from "../../../src/media/subtitles/captions.ts";
+import { CaptionFinder } from "../../../src/media/codec/captions.ts";
 import { renderMultivariant } from "../../../src/media/hls/multivariant.ts";
 import { seeded } from "../../support/random.ts";
 

@@ -1,6 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { type Cue, MAX_CUES, readCues } from "../../../src/media/subtitles/cues.ts";
+import type { Cue } from "../../../src/media/model/types.ts";
+import { MAX_CUES, readCues } from "../../../src/media/subtitles/cues.ts";
 import { renderWebVtt } from "../../../src/media/subtitles/webvtt.ts";
 import { seeded } from "../../support/random.ts";
 import { cpuMs } from "../../support/cpu-time.ts";

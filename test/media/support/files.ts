@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { ByteSource } from "../../../src/bytes/source.ts";
 import { MemorySource } from "../../support/memory-source.ts";
 import { openMedia } from "../../../src/media/open-media.ts";
-import type { IndexedPresentation, PresentationOptions } from "../../../src/media/types.ts";
+import type { IndexedPresentation, PresentationOptions } from "../../../src/media/model/types.ts";
 import { concatBytes } from "../../../src/bytes/hex.ts";
 export { seeded } from "../../support/random.ts";
 

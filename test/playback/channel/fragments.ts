@@ -1,6 +1,6 @@
 /** Fragmented MP4 as HLS has it, cut from a clip. */
 import { concatBytes } from "../../../src/bytes/hex.ts";
-import { boxesIn, viewOf } from "../../../src/media/index/mp4/boxes.ts";
+import { boxesIn, viewOf } from "../../../src/bytes/boxes.ts";
 import { clip } from "../../support/fixtures.ts";
 
 /** The initialization section of a clip, and its fragments. */

@@ -1,6 +1,6 @@
 /** What is in a file, and the file as HLS. */
 import { MillraceError } from "../../../errors.ts";
-import type { Track } from "../../../media/types.ts";
+import type { Track } from "../../../media/model/types.ts";
 import type { PlaybackSession } from "../../../playback/session.ts";
 import type { HttpContext, HttpParts } from "../../context.ts";
 import type { PlaybackParams } from "../../playback-schema.ts";

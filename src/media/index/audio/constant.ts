@@ -1,7 +1,7 @@
 /** Frames of one bit rate: the place of each can be computed, so any run is found at once and has a known size. */
 import type { AudioFrameSyntax } from "../../../bytes/audio-frames.ts";
-import { FaultLedger } from "../../faults.ts";
-import type { RunSample, StreamedTimeline } from "../../timeline.ts";
+import { FaultLedger } from "../../model/faults.ts";
+import type { RunSample, StreamedTimeline } from "../../model/timeline.ts";
 import { type WalkedFrame, walkFrames } from "./frame-walk.ts";
 import { equalRuns, ticksAt, unitsPerRun } from "./runs.ts";
 

@@ -4,8 +4,8 @@
  */
 import type { AudioFrameSyntax } from "../../../bytes/audio-frames.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
-import { type CountUnits, FaultLedger } from "../../faults.ts";
-import type { RunSample, StreamedTimeline } from "../../timeline.ts";
+import { type CountUnits, FaultLedger } from "../../model/faults.ts";
+import type { RunSample, StreamedTimeline } from "../../model/timeline.ts";
 import { type WalkedFrame, walkFrames } from "./frame-walk.ts";
 import { equalRuns, ticksAt, unitsPerRun } from "./runs.ts";
 

@@ -1,7 +1,7 @@
 /** Splits FLAC into frames, which end where the next one begins. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { turnWhenDue } from "../../../bytes/turn.ts";
-import { ByteWindow } from "../byte-window.ts";
+import { ByteWindow } from "../../source/byte-window.ts";
 import {
   FLAC_FOOTER_BYTES,
   type FlacFrame,

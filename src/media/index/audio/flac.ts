@@ -3,10 +3,10 @@
  * length: one ends where the next begins.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
-import { FaultLedger } from "../../faults.ts";
+import { FaultLedger } from "../../model/faults.ts";
 import { MillraceError } from "../../../errors.ts";
-import type { MediaIndex, MediaOpenOptions, RunSample } from "../../timeline.ts";
-import { ByteWindow } from "../byte-window.ts";
+import type { MediaIndex, MediaOpenOptions, RunSample } from "../../model/timeline.ts";
+import { ByteWindow } from "../../source/byte-window.ts";
 import { type FlacInfo, readStreamInfo, STREAMINFO_BYTES } from "./flac-frame.ts";
 import { findFrame, type FlacPlace, walkFlac } from "./flac-walk.ts";
 import { foreignRuns, mostSamples, ticksAt } from "./runs.ts";

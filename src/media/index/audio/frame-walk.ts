@@ -7,7 +7,7 @@ import {
   MAX_AUDIO_FRAME_BYTES,
 } from "../../../bytes/audio-frames.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
-import { ByteWindow } from "../byte-window.ts";
+import { ByteWindow } from "../../source/byte-window.ts";
 
 /** A frame in its place. */
 export interface WalkedFrame {

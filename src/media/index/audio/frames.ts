@@ -6,9 +6,15 @@ import { ac3Frame, isEac3 } from "../../../bytes/ac3-frames.ts";
 import { adtsFrame, type AudioFrame, type AudioFrameSyntax, mpegAudioFrame } from "../../../bytes/audio-frames.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
-import type { MediaIndex, MediaOpenOptions, SampleTable, StreamedTimeline, TabledTimeline } from "../../timeline.ts";
-import type { Track } from "../../types.ts";
-import { ColumnBuilder } from "../../column.ts";
+import type {
+  MediaIndex,
+  MediaOpenOptions,
+  SampleTable,
+  StreamedTimeline,
+  TabledTimeline,
+} from "../../model/timeline.ts";
+import type { Track } from "../../model/types.ts";
+import { ColumnBuilder } from "../../model/column.ts";
 import { constantTimeline, meanFrameBytes } from "./constant.ts";
 import { countedTimeline } from "./counted.ts";
 import { type WalkedFrame, walkFrames } from "./frame-walk.ts";

@@ -5,7 +5,7 @@ import { foreignOf } from "../../../bytes/foreign-container.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
 import { hasCode } from "../../../errors.ts";
 import { openForeign } from "../../foreign/open-foreign.ts";
-import type { MediaIndex, MediaOpenOptions } from "../../timeline.ts";
+import type { MediaIndex, MediaOpenOptions } from "../../model/timeline.ts";
 import { openByLibrary, unknownSound } from "../library/open-library.ts";
 import { openFlac } from "./flac.ts";
 import { CUT_OFF, openFrames } from "./frames.ts";

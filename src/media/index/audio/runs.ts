@@ -1,6 +1,6 @@
 /** Runs of sound that has no index: stretches of equal time, about as long as HLS segments. */
-import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
-import type { StreamedRun } from "../../timeline.ts";
+import { DEFAULT_SEGMENT_TARGET_MS } from "../../layout/segment-plan.ts";
+import type { StreamedRun } from "../../model/timeline.ts";
 
 /** Most runs of a file: a week of 5 s. Longer files get longer ones. */
 const MAX_RUNS = 120_000;

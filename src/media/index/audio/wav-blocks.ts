@@ -4,8 +4,8 @@
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
-import type { MediaIndex, MediaOpenOptions, RunSample } from "../../timeline.ts";
-import type { Track } from "../../types.ts";
+import type { MediaIndex, MediaOpenOptions, RunSample } from "../../model/timeline.ts";
+import type { Track } from "../../model/types.ts";
 import { WAV_CODINGS } from "./wav-format.ts";
 import { foreignRuns, mostSamples, ticksAt } from "./runs.ts";
 

@@ -1,6 +1,6 @@
 /** Finds out when an Ogg stream ends, from its last page (RFC 3533, section 6). */
 import type { ByteSource } from "../../../bytes/source.ts";
-import type { Track } from "../../types.ts";
+import type { Track } from "../../model/types.ts";
 import { opusPreSkipS } from "./opus.ts";
 
 /** How much of the end is searched, bytes: 70,000 hold a whole page, whose maximum is 65,307; more if pages of other streams fill the end. */

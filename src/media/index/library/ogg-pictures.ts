@@ -1,5 +1,5 @@
 /** Finds video streams in Ogg, which mediabunny skips, to report them as left out. */
-import type { Track } from "../../types.ts";
+import type { Track } from "../../model/types.ts";
 
 const HEADER_BYTES = 27;
 /** Header type of pages that begin a logical stream (RFC 3533, section 6). */

@@ -4,9 +4,9 @@
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
-import { type CountUnits, FaultLedger } from "../../faults.ts";
-import type { MediaIndex, MediaOpenOptions, RunSample } from "../../timeline.ts";
-import type { Track } from "../../types.ts";
+import { type CountUnits, FaultLedger } from "../../model/faults.ts";
+import type { MediaIndex, MediaOpenOptions, RunSample } from "../../model/timeline.ts";
+import type { Track } from "../../model/types.ts";
 import { foreignRuns, mostSamples } from "../audio/runs.ts";
 import { HEAD_BYTES, type LibraryContainer, LibraryDemuxer, loadLibrary } from "./demuxer.ts";
 import type { EncodedPacket, InputAudioTrack } from "./mediabunny.ts";

@@ -1,6 +1,6 @@
 /** Maps Matroska's codec IDs to ours (RFC 9559 and the codec mapping document). */
 import { AAC_SAMPLE_RATES } from "../../../bytes/audio-frames.ts";
-import type { Codec } from "../../types.ts";
+import type { Codec } from "../../model/types.ts";
 
 const EXACT: Readonly<Record<string, Codec>> = {
   "V_MPEG4/ISO/AVC": "h264",

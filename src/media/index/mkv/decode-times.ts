@@ -6,7 +6,7 @@
  * earliest presentation time still to come.
  */
 import type { HeldParts } from "../../source/held-parts.ts";
-import type { RunSample } from "../../timeline.ts";
+import type { RunSample } from "../../model/timeline.ts";
 
 type Pending = { -readonly [K in keyof RunSample]: RunSample[K] };
 

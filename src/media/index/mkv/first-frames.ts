@@ -1,8 +1,8 @@
 /** Codec data that Matroska does not keep, as the first frame of a track shows it. */
 import type { ByteSource } from "../../../bytes/source.ts";
-import { ac3Config, eac3Config } from "../../cmaf/ac3-config.ts";
-import { vp9ConfigFrom } from "../../cmaf/vpx-config.ts";
-import type { Codec, Track } from "../../types.ts";
+import { ac3Config, eac3Config } from "../../codec/ac3-config.ts";
+import { vp9ConfigFrom } from "../../codec/vpx-config.ts";
+import type { Codec, Track } from "../../model/types.ts";
 import { splitFrames } from "./block.ts";
 import { wholeFrame } from "./encodings.ts";
 import type { MatroskaHead } from "./head.ts";

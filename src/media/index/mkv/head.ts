@@ -1,7 +1,7 @@
 /** Reads the part of a Matroska file before its clusters, and its Cues wherever they are. Fetches nothing else. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
-import { ByteWindow } from "../byte-window.ts";
+import { ByteWindow } from "../../source/byte-window.ts";
 import { type RawCue, readCues } from "./cue-list.ts";
 import {
   children,

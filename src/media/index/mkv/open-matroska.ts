@@ -3,11 +3,11 @@
  * are presentation times; `decode-times.ts` derives decoding times.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
-import { TS } from "../../carrier.ts";
-import { FaultLedger } from "../../faults.ts";
-import type { MediaIndex, MediaOpenOptions, StreamedRun } from "../../timeline.ts";
-import type { Codec } from "../../types.ts";
-import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
+import { TS } from "../../mux/carrier.ts";
+import { FaultLedger } from "../../model/faults.ts";
+import type { MediaIndex, MediaOpenOptions, StreamedRun } from "../../model/timeline.ts";
+import type { Codec } from "../../model/types.ts";
+import { DEFAULT_SEGMENT_TARGET_MS } from "../../layout/segment-plan.ts";
 import { cuedSubtitles } from "./cued-subtitles.ts";
 import { hasCluster } from "./cluster-walk.ts";
 import { withCodecData } from "./codec-data.ts";
@@ -18,7 +18,7 @@ import { type MatroskaCue, readHead } from "./head.ts";
 import { isPictureSubtitle, maxAccessUnits, unpackedBytes } from "./limits.ts";
 import { countedMs, planFromCues, type PlannedRun, zeroOf } from "./plan-cues.ts";
 import { planByEstimate } from "./plan-estimate.ts";
-import { reorderDepth } from "./reorder.ts";
+import { reorderDepth } from "../../codec/sequence-facts.ts";
 import { readRun, type RunFacts } from "./run-reader.ts";
 import type { MatroskaTrack } from "./tracks.ts";
 

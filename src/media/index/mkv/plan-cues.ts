@@ -2,7 +2,7 @@
 import { type Anchor, CUE_SEARCH_BYTES } from "./anchors.ts";
 import { MAX_HEADER_BYTES } from "./ebml.ts";
 import type { MatroskaCue, MatroskaHead } from "./head.ts";
-import type { Track } from "../../types.ts";
+import type { Track } from "../../model/types.ts";
 
 /** A run before it gets its bounds. Times in ns, on the file's clock. */
 export interface PlannedRun {

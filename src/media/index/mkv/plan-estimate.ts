@@ -6,7 +6,7 @@
  * of the media's head, and of its tail if the file doesn't give its duration.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
-import type { Track } from "../../types.ts";
+import type { Track } from "../../model/types.ts";
 import { isPlausible, type MatroskaHead } from "./head.ts";
 import { maxRuns, type PlannedRun, zeroOf } from "./plan-cues.ts";
 import { walkBlocks } from "./walk-blocks.ts";

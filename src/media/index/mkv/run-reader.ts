@@ -1,8 +1,8 @@
 /** Turns the blocks of one run into access units with times. */
 import type { ByteLender, ByteSource } from "../../../bytes/source.ts";
 import { HeldParts } from "../../source/held-parts.ts";
-import type { CountUnits, FaultLedger } from "../../faults.ts";
-import type { RunSample } from "../../timeline.ts";
+import type { CountUnits, FaultLedger } from "../../model/faults.ts";
+import type { RunSample } from "../../model/timeline.ts";
 import type { Anchor } from "./anchors.ts";
 import { splitFrames } from "./block.ts";
 import { ClusterWalk, type ClusterWalkOptions, type WalkedBlock } from "./cluster-walk.ts";

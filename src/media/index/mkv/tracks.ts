@@ -1,6 +1,6 @@
 /** TrackEntry → Track, with the extra facts needed to read blocks. */
-import type { Codec, Colours, DolbyVision, Track } from "../../types.ts";
-import { readDolbyVision } from "../dolby-vision.ts";
+import type { Codec, Colours, DolbyVision, Track } from "../../model/types.ts";
+import { readDolbyVision } from "../../codec/dolby-vision.ts";
 import { aacConfig, codecOf, usualSamples } from "./codecs.ts";
 import { children, type ElementBudget, float, text, uint } from "./ebml.ts";
 import { type FramePacking, readEncodings, unpacked } from "./encodings.ts";

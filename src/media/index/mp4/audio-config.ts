@@ -1,5 +1,5 @@
 /** Converts decoder data of audio from the forms of MP4 and QuickTime to those of Matroska. */
-import { bodyOf, type Box, child } from "./boxes.ts";
+import { bodyOf, type Box, child } from "../../../bytes/boxes.ts";
 
 /**
  * Identification header of Opus (RFC 7845, 5.1) from `dOps` (Opus in ISOBMFF, 4.3.2), whose numbers are big-endian.

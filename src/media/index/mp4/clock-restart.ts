@@ -3,7 +3,7 @@
  * first file has an index that ends there, the next one is found at once. Otherwise, and only if something looks
  * suspicious, the times of a few fragments across the file are read; if they fall back, the place is searched.
  */
-import type { IndexWork } from "../work.ts";
+import type { IndexWork } from "../../source/work.ts";
 import { readFragment } from "./fragment.ts";
 import { scanForFragment } from "./fragment-scan.ts";
 import { HeaderReader, type TopLevelBox } from "./locate.ts";

@@ -1,6 +1,6 @@
 /** Describes sound of MP4 and QuickTime that only ffmpeg decodes (ALAC, A-law, µ-law, ADPCM) in Matroska's terms. */
-import type { Track } from "../../types.ts";
-import { bodyOf, type Box, child } from "./boxes.ts";
+import type { Track } from "../../model/types.ts";
+import { bodyOf, type Box, child } from "../../../bytes/boxes.ts";
 
 /** What a sample entry says about such a track. */
 export type CodedAudio = Pick<Track, "codec" | "codecId" | "codecPrivate" | "matroskaId" | "bitDepth" | "soundPacket">;

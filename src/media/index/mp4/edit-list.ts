@@ -1,9 +1,9 @@
 /** Edit lists (14496-12, 8.6.6): which stretches of a track's media are presented, and when. */
 import { MillraceError } from "../../../errors.ts";
-import { ColumnBuilder } from "../../column.ts";
-import type { SampleTable } from "../../timeline.ts";
-import type { IndexWork } from "../work.ts";
-import { type Box, descend, entriesOf, int64, uint64, versionOf } from "./boxes.ts";
+import { ColumnBuilder } from "../../model/column.ts";
+import type { SampleTable } from "../../model/timeline.ts";
+import type { IndexWork } from "../../source/work.ts";
+import { type Box, descend, entriesOf, int64, uint64, versionOf } from "../../../bytes/boxes.ts";
 
 /** A stretch of a track's media, seconds on its own clock. */
 export interface Edit {

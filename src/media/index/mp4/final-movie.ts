@@ -2,7 +2,7 @@
  * The movie box that some recorders append to the fragments when they stop (hybrid MP4): it describes the whole file; the
  * one at the front describes nothing, or only the beginning.
  */
-import type { IndexWork } from "../work.ts";
+import type { IndexWork } from "../../source/work.ts";
 import type { HeaderReader, TopLevelBox } from "./locate.ts";
 
 /** Bytes at the end to search for the last fragment or a movie box. */

@@ -1,6 +1,6 @@
 /** Indexes of fragmented files: `sidx` (14496-12, 8.16.3) at the front, `mfra` (8.8.9) at the end. */
-import type { IndexWork } from "../work.ts";
-import { type Box, boxesIn, child, readBoxHeader, uint64, versionOf, viewOf } from "./boxes.ts";
+import type { IndexWork } from "../../source/work.ts";
+import { type Box, boxesIn, child, readBoxHeader, uint64, versionOf, viewOf } from "../../../bytes/boxes.ts";
 import type { HeaderReader, TopLevelBox } from "./locate.ts";
 import type { Movie } from "./movie.ts";
 

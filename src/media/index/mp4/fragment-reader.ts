@@ -1,9 +1,9 @@
 /** Reads the access units of a run of fragments, merged by decoding time. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { turnWhenDue } from "../../../bytes/turn.ts";
-import type { CountUnits, FaultLedger } from "../../faults.ts";
+import type { CountUnits, FaultLedger } from "../../model/faults.ts";
 import { type ExtentBatch, readExtents } from "../../source/extents.ts";
-import type { RunSample, StreamedRun } from "../../timeline.ts";
+import type { RunSample, StreamedRun } from "../../model/timeline.ts";
 import { scanForFragment } from "./fragment-scan.ts";
 import { type FragmentSample, MAX_FRAGMENT_SAMPLES, readFragment } from "./fragment.ts";
 import { HeaderReader, type TopLevelBox } from "./locate.ts";

@@ -1,6 +1,6 @@
 /** Finds a fragment in the middle of a file without knowing where one begins. */
 import type { ByteSource } from "../../../bytes/source.ts";
-import { viewOf } from "./boxes.ts";
+import { viewOf } from "../../../bytes/boxes.ts";
 import { looksLikeFragment } from "./fragment-index.ts";
 
 /** Bytes searched in one go. */

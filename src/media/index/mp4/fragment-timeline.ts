@@ -2,11 +2,11 @@
  * Fragmented MP4 as a streamed timeline: `sidx` or `mfra` say where runs are; the access units are read from the `moof`
  * boxes during playback. Without an index, runs are guessed by byte position and begin at the next fragment.
  */
-import { FaultLedger } from "../../faults.ts";
-import type { StreamedRun, StreamedTimeline } from "../../timeline.ts";
-import { MAX_SEGMENTS } from "../../hls/plan.ts";
-import { longestS } from "../../plausible.ts";
-import type { IndexWork } from "../work.ts";
+import { FaultLedger } from "../../model/faults.ts";
+import type { StreamedRun, StreamedTimeline } from "../../model/timeline.ts";
+import { MAX_SEGMENTS } from "../../layout/segment-plan.ts";
+import { longestS } from "../../model/plausible.ts";
+import type { IndexWork } from "../../source/work.ts";
 import { type FragmentPoint, pointsFromMfra, pointsFromSidx } from "./fragment-index.ts";
 import { readFragment } from "./fragment.ts";
 import { isTrustworthy } from "./fragment-trust.ts";

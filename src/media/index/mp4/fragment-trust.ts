@@ -3,7 +3,7 @@
  * some muxers index one track only. A wrong index would silently lose media, so its end is checked: errors on the way add
  * up there.
  */
-import type { IndexWork } from "../work.ts";
+import type { IndexWork } from "../../source/work.ts";
 import type { FragmentPoint } from "./fragment-index.ts";
 import { readFragment } from "./fragment.ts";
 import type { HeaderReader, TopLevelBox } from "./locate.ts";

@@ -1,6 +1,6 @@
 /** Movie fragments (14496-12, 8.8): the access units that a `moof` box describes. */
 import { MillraceError } from "../../../errors.ts";
-import { type Box, boxesIn, child, int64, uint64, versionOf } from "./boxes.ts";
+import { type Box, boxesIn, child, int64, uint64, versionOf } from "../../../bytes/boxes.ts";
 import type { FragmentDefaults, Movie } from "./movie.ts";
 
 /** An access unit of a fragment, in the units of its track. */

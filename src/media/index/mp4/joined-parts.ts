@@ -1,10 +1,10 @@
 /** Presents consecutive films in one file, each with a clock of its own, as one. */
-import { FaultLedger } from "../../faults.ts";
-import type { IndexWork } from "../work.ts";
+import { FaultLedger } from "../../model/faults.ts";
+import type { IndexWork } from "../../source/work.ts";
 import { runsOfTables } from "../../transcode/tabled-runs.ts";
 import { PartSource } from "../../source/part-source.ts";
-import type { MediaIndex, StreamedRun, StreamedTimeline } from "../../timeline.ts";
-import type { Codec, Track } from "../../types.ts";
+import type { MediaIndex, StreamedRun, StreamedTimeline } from "../../model/timeline.ts";
+import type { Codec, Track } from "../../model/types.ts";
 
 /** One film of the file. */
 export interface FilePart {

@@ -1,5 +1,5 @@
 /** Joins two timelines of one file, one after the other in time. */
-import type { StreamedRun, StreamedTimeline } from "../../timeline.ts";
+import type { StreamedRun, StreamedTimeline } from "../../model/timeline.ts";
 
 /** The runs of `opening` and then those of `rest`. The last run of `opening` ends where `rest` begins. */
 export function joinTimelines(opening: StreamedTimeline, rest: StreamedTimeline): StreamedTimeline {

@@ -1,5 +1,5 @@
 /** Finds when a fragmented movie without an index ends, from the last fragments at the end of the file. */
-import type { IndexWork } from "../work.ts";
+import type { IndexWork } from "../../source/work.ts";
 import { readFragment } from "./fragment.ts";
 import type { HeaderReader } from "./locate.ts";
 import type { Movie } from "./movie.ts";

@@ -1,7 +1,7 @@
 /** Walks the top-level boxes of an MP4 file, fetching their headers only, and reads the ones that make the index. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
-import { type Box, type BoxHeader, readBoxHeader, viewOf } from "./boxes.ts";
+import { type Box, type BoxHeader, readBoxHeader, viewOf } from "../../../bytes/boxes.ts";
 
 /** Size of a header read, bytes: neighbouring headers are often included, and a swarm fetches a whole piece anyway. */
 const PROBE_BYTES = 4096;

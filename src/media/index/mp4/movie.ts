@@ -1,6 +1,6 @@
 /** The movie box: tracks, their clocks and edits; sample tables are left in place for `buildTable`. */
-import type { Track } from "../../types.ts";
-import { bodyOf, type Box, boxesIn, child, descend, uint64, versionOf } from "./boxes.ts";
+import type { Track } from "../../model/types.ts";
+import { bodyOf, type Box, boxesIn, child, descend, uint64, versionOf } from "../../../bytes/boxes.ts";
 import { type Edit, readEdits } from "./edit-list.ts";
 import { kindOf, readSampleEntry } from "./sample-entry.ts";
 

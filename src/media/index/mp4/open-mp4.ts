@@ -1,15 +1,15 @@
 /** Opens MP4 and QuickTime files: reads the movie box and returns the index. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { hasCode, MillraceError } from "../../../errors.ts";
-import { isCarriable } from "../../carrier.ts";
-import type { MediaIndex, MediaOpenOptions, SampleTable, StreamedTimeline } from "../../timeline.ts";
+import { isCarriable } from "../../mux/carrier.ts";
+import type { MediaIndex, MediaOpenOptions, SampleTable, StreamedTimeline } from "../../model/timeline.ts";
 import { wantsAac } from "../../transcode/choice.ts";
 import { runsOfTables } from "../../transcode/tabled-runs.ts";
-import type { Track } from "../../types.ts";
-import { IndexWork } from "../work.ts";
+import type { Track } from "../../model/types.ts";
+import { IndexWork } from "../../source/work.ts";
 import { findRestart, nextFileAfter } from "./clock-restart.ts";
 import { findFinalMovie } from "./final-movie.ts";
-import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
+import { DEFAULT_SEGMENT_TARGET_MS } from "../../layout/segment-plan.ts";
 import { earlyByMs, endOf, trimToEdit } from "./edit-list.ts";
 import { firstFragment, fragmentBytes, openFragments, readFragmentIndex } from "./fragment-timeline.ts";
 import { canFollow, type FilePart, joinParts } from "./joined-parts.ts";

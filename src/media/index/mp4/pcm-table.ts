@@ -2,11 +2,11 @@
  * Tables of sound that is counted by samples. Here a sample is one moment of sound, far too small for an access unit,
  * so each unit holds many. PCM stores each moment separately, ADPCM packs some dozens together.
  */
-import { ColumnBuilder } from "../../column.ts";
-import { requirePlausible } from "../../plausible.ts";
-import type { SampleTable } from "../../timeline.ts";
-import type { IndexWork } from "../work.ts";
-import { type Box, child, entriesOf } from "./boxes.ts";
+import { ColumnBuilder } from "../../model/column.ts";
+import { requirePlausible } from "../../model/plausible.ts";
+import type { SampleTable } from "../../model/timeline.ts";
+import type { IndexWork } from "../../source/work.ts";
+import { type Box, child, entriesOf } from "../../../bytes/boxes.ts";
 import type { MovieTrack } from "./movie.ts";
 import { chunksOf } from "./sample-cursors.ts";
 import { requireFewer } from "./sample-table.ts";

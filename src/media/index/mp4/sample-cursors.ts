@@ -1,5 +1,5 @@
 /** The boxes of a sample table, read from front to back: none is expanded in memory, whatever counts it declares. */
-import { type Box, child, entriesOf, uint64 } from "./boxes.ts";
+import { type Box, child, entriesOf, uint64 } from "../../../bytes/boxes.ts";
 
 /** Sizes of the access units, from `stsz` or `stz2` (14496-12, 8.7.3). */
 export class SizeTable {

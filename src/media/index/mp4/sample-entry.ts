@@ -1,5 +1,5 @@
 /** Sample descriptions (`stsd`): which codec, and the data its decoder needs. */
-import type { Codec, Track } from "../../types.ts";
+import type { Codec, Track } from "../../model/types.ts";
 import { parseAacConfig } from "../../mux/ts/elementary/aac.ts";
 import {
   flacHeadFrom,
@@ -10,8 +10,8 @@ import {
   vorbisHeadFrom,
 } from "./audio-config.ts";
 import { codedAudioFrom } from "./coded-audio.ts";
-import { readDolbyVision } from "../dolby-vision.ts";
-import { bodyOf, type Box, boxesIn, child, entriesOf, fourCharacters } from "./boxes.ts";
+import { readDolbyVision } from "../../codec/dolby-vision.ts";
+import { bodyOf, type Box, boxesIn, child, entriesOf, fourCharacters } from "../../../bytes/boxes.ts";
 
 /** A track's properties from its sample entry. */
 export type EntryFacts = Pick<

@@ -3,11 +3,11 @@
  * track's own units until the one rounding to 90 kHz, so that nothing drifts over a film.
  */
 import { MillraceError } from "../../../errors.ts";
-import { ColumnBuilder } from "../../column.ts";
-import { requirePlausible } from "../../plausible.ts";
-import type { SampleTable } from "../../timeline.ts";
-import type { IndexWork } from "../work.ts";
-import { type Box, child, entriesOf, versionOf } from "./boxes.ts";
+import { ColumnBuilder } from "../../model/column.ts";
+import { requirePlausible } from "../../model/plausible.ts";
+import type { SampleTable } from "../../model/timeline.ts";
+import type { IndexWork } from "../../source/work.ts";
+import { type Box, child, entriesOf, versionOf } from "../../../bytes/boxes.ts";
 import { followEdits } from "./edit-list.ts";
 import type { MovieTrack } from "./movie.ts";
 import { ChunkWalk, DecodingClock, leastShift, Shifts, SizeTable } from "./sample-cursors.ts";

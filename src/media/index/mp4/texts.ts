@@ -1,8 +1,8 @@
 /** Tables of the text tracks of a movie. They stand apart from those of media: no fault of theirs may end a film. */
 import { hasCode } from "../../../errors.ts";
 import { isTextCodec } from "../../subtitles/track-text.ts";
-import type { TextTable } from "../../timeline.ts";
-import type { IndexWork } from "../work.ts";
+import type { TextTable } from "../../model/timeline.ts";
+import type { IndexWork } from "../../source/work.ts";
 import type { Movie } from "./movie.ts";
 import { buildTable } from "./sample-table.ts";
 

@@ -1,5 +1,5 @@
 /** Random access points of a stream in one slot where the container flags none. */
-import type { RunSample } from "../../timeline.ts";
+import type { RunSample } from "../../model/timeline.ts";
 import type { ElementaryFormat } from "./elementary/format.ts";
 
 /** Believes the container's flags; while there are none, the pictures themselves: without parameter sets none would play. */

@@ -1,6 +1,6 @@
 /** One stream of a slot while its access units arrive. */
-import type { StreamSpan } from "../../faults.ts";
-import type { RunSample } from "../../timeline.ts";
+import type { StreamSpan } from "../../model/faults.ts";
+import type { RunSample } from "../../model/timeline.ts";
 import type { AccessFlags } from "./access-flags.ts";
 import type { AudioPacker, PackedFrames } from "./packed-audio.ts";
 

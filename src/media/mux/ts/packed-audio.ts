@@ -2,7 +2,7 @@
  * Several frames of sound in one PES (ISO/IEC 13818-1, 2.4.3.7: its time is that of the first frame that begins in it).
  * A frame of low-rate sound fills a fraction of a packet: one PES per frame makes 40 kbit/s of stuffing per track.
  */
-import type { RunSample } from "../../timeline.ts";
+import type { RunSample } from "../../model/timeline.ts";
 import type { ElementaryFormat } from "./elementary/format.ts";
 import { Payload } from "./payload.ts";
 import type { ProgramStream } from "./program.ts";

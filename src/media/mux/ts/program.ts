@@ -1,5 +1,5 @@
 /** The one program of the transport stream: which tracks it carries, on which PIDs, and its PAT and PMT. */
-import type { Track } from "../../types.ts";
+import type { Track } from "../../model/types.ts";
 import { elementaryFormat } from "./elementary/carry.ts";
 import type { ElementaryFormat } from "./elementary/format.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";

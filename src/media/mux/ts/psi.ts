@@ -1,8 +1,8 @@
 /** Program specific information: PAT and PMT (ISO/IEC 13818-1, 2.4.4) with the descriptors that players look for. */
 import { DESCRIPTOR } from "../../../bytes/ts/codes.ts";
 import { psiSection } from "../../../bytes/ts/psi.ts";
-import type { DolbyVision, Track } from "../../types.ts";
-import { descriptorLanguage, iso639Code } from "../../language.ts";
+import type { DolbyVision, Track } from "../../model/types.ts";
+import { descriptorLanguage, iso639Code } from "../../model/language.ts";
 
 /** PID of the one program map table. */
 export const PMT_PID = 0x1000;

@@ -1,6 +1,6 @@
 /** What a slot counts while its access units pass, so that losses are found. */
-import { MISPLACED_90K, type SlotTally } from "../../faults.ts";
-import type { RunSample } from "../../timeline.ts";
+import { MISPLACED_90K, type SlotTally } from "../../model/faults.ts";
+import type { RunSample } from "../../model/timeline.ts";
 import type { Lane } from "./lane.ts";
 import type { StreamedSlotOptions } from "./slot-options.ts";
 

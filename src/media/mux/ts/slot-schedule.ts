@@ -2,7 +2,7 @@
  * The packets of one slot in order: tables, PCR and access units merged by decoding time. Rebuilt whenever a slot is
  * read.
  */
-import type { SampleTable } from "../../timeline.ts";
+import type { SampleTable } from "../../model/timeline.ts";
 import type { Program, ProgramStream } from "./program.ts";
 import { keyframeAt, type Slots } from "./slots.ts";
 import { pesAt } from "./tabled-pes.ts";

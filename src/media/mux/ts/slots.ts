@@ -4,8 +4,8 @@
  * any order.
  */
 import { MillraceError } from "../../../errors.ts";
-import type { IndexWork } from "../../index/work.ts";
-import type { SampleTable } from "../../timeline.ts";
+import type { IndexWork } from "../../source/work.ts";
+import type { SampleTable } from "../../model/timeline.ts";
 import type { Program, ProgramStream } from "./program.ts";
 import { pesAt } from "./tabled-pes.ts";
 import { packetsToAlign, pcrPacketsBetween, psiRoundsIn } from "./timing.ts";

@@ -3,12 +3,12 @@
  * depends on the access units and their order alone, never on how they were batched, so every read of a slot gives the
  * same bytes.
  */
-import type { SlotTally } from "../../faults.ts";
+import type { SlotTally } from "../../model/faults.ts";
 import type { ByteLender } from "../../../bytes/source.ts";
 import { HeldParts } from "../../source/held-parts.ts";
-import type { RunSample } from "../../timeline.ts";
+import type { RunSample } from "../../model/timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
-import type { PacketSink } from "./chunks.ts";
+import type { PacketSink } from "../chunks.ts";
 import { PACKET_BODY_BYTES, writeNullPacket, writePcrPacket, writeZeroPacket } from "./packets.ts";
 import { maxPesBytes, pesPackets, type Program, subtitlePesPackets, writeAccessUnit, writePsi } from "./program.ts";
 import { AccessFlags } from "./access-flags.ts";

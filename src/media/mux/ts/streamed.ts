@@ -2,11 +2,11 @@
 import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
 import { type ByteSource, lenderFor } from "../../../bytes/source.ts";
 import { isTurnDue, turnWhenDue } from "../../../bytes/turn.ts";
-import { END_SLACK_90K, FaultLedger, HeldUnits } from "../../faults.ts";
+import { END_SLACK_90K, FaultLedger, HeldUnits } from "../../model/faults.ts";
 import { ReadAhead } from "../../source/read-ahead.ts";
-import type { RunBytes, StreamedTimeline } from "../../timeline.ts";
+import type { RunBytes, StreamedTimeline } from "../../model/timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
-import { PacketSink } from "./chunks.ts";
+import { PacketSink } from "../chunks.ts";
 import type { Program } from "./program.ts";
 import { foreseenPes, slotPackets, subtitlePackets } from "./slot-bound.ts";
 import { StreamedSlot } from "./streamed-slot.ts";

@@ -2,7 +2,7 @@
  * Which frames of tabled sound share a PES. It depends only on the table and the start of the slot, so that the layout
  * stays exact and a range needs no other range. `packed-audio.ts` says what it saves.
  */
-import type { SampleTable } from "../../timeline.ts";
+import type { SampleTable } from "../../model/timeline.ts";
 import { MAX_PACKED_BYTES, packed90k, ROUNDING_90K } from "./packed-audio.ts";
 import { pesHeaderBytes } from "./pes.ts";
 import { maxPesBytes, pesPackets, type ProgramStream } from "./program.ts";

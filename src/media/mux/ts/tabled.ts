@@ -1,10 +1,10 @@
 /** Makes any byte range of the layout of a tabled timeline, reading only the access units in it. */
 import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
-import type { SampleTable } from "../../timeline.ts";
+import type { SampleTable } from "../../model/timeline.ts";
 import { type Extent, type ExtentBatch, readExtents } from "../../source/extents.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
-import { chunksOf, packetBuffer } from "./chunks.ts";
+import { chunksOf, packetBuffer } from "../chunks.ts";
 import { writePcrPacket } from "./packets.ts";
 import { type Program, writePsi } from "./program.ts";
 import { ITEM_PSI, scheduleSlot, type SlotSchedule } from "./slot-schedule.ts";

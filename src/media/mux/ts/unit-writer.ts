@@ -1,6 +1,6 @@
 /** Writes the access units of a tabled layout into their packets: one per PES, or several frames of sound. */
 import type { ExtentBatch } from "../../source/extents.ts";
-import type { SampleTable } from "../../timeline.ts";
+import type { SampleTable } from "../../model/timeline.ts";
 import { MAX_PACKED_BYTES, putFrame } from "./packed-audio.ts";
 import { type Program, type ProgramStream, writeAccessUnit } from "./program.ts";
 import type { SlotSchedule } from "./slot-schedule.ts";

@@ -1,7 +1,7 @@
 /** AAC: raw access units to ADTS frames (ISO/IEC 14496-3, 1.A.3.2), the header made from AudioSpecificConfig. */
 import { STREAM_TYPE } from "../../../../bytes/ts/codes.ts";
-import type { Track } from "../../../types.ts";
-import { BitReader, BitWriter } from "./bits.ts";
+import type { Track } from "../../../model/types.ts";
+import { BitReader, BitWriter } from "../../../codec/bits.ts";
 import { type ElementaryFormat, passThrough } from "./format.ts";
 
 const SAMPLE_RATES = [96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350];

@@ -1,6 +1,6 @@
 /** Which codecs MPEG TS carries, and how. */
 import { STREAM_TYPE } from "../../../../bytes/ts/codes.ts";
-import type { Codec, Track } from "../../../types.ts";
+import type { Codec, Track } from "../../../model/types.ts";
 import { aacFormat } from "./aac.ts";
 import { type ElementaryFormat, type FormatOf, passThrough } from "./format.ts";
 import { mpeg4Format } from "./mpeg4.ts";

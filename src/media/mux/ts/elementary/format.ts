@@ -1,5 +1,5 @@
 /** How access units of a codec, as containers store them, are converted to the form that MPEG TS carries. */
-import type { Track } from "../../../types.ts";
+import type { Track } from "../../../model/types.ts";
 import type { Payload } from "../payload.ts";
 
 /** The way one track is carried. Immutable. */

@@ -3,7 +3,7 @@
  * info". MPEG TS has them in the stream, before each picture at which decoding can start.
  */
 import { STREAM_TYPE } from "../../../../bytes/ts/codes.ts";
-import type { Track } from "../../../types.ts";
+import type { Track } from "../../../model/types.ts";
 import { type ElementaryFormat, passThrough } from "./format.ts";
 
 const VIDEO_STREAM_ID = 0xe0;

@@ -3,7 +3,7 @@
  * delimiter before each access unit and the parameter sets before each random access point.
  */
 import { STREAM_TYPE } from "../../../../bytes/ts/codes.ts";
-import type { Track } from "../../../types.ts";
+import type { Track } from "../../../model/types.ts";
 import { unitsByLength, unitsOfByteStream } from "../../../../bytes/nal-units.ts";
 import { copyBytes } from "../payload.ts";
 import { type ElementaryFormat, passThrough } from "./format.ts";

@@ -1,8 +1,8 @@
 /** Subtitles that are pictures: presentation graphics of discs (PGS), and DVB subtitles (ETSI EN 300 743). */
 import { DESCRIPTOR, STREAM_TYPE } from "../../../../bytes/ts/codes.ts";
 import { concatBytes } from "../../../../bytes/hex.ts";
-import { descriptorLanguage } from "../../../language.ts";
-import type { Track } from "../../../types.ts";
+import { descriptorLanguage } from "../../../model/language.ts";
+import type { Track } from "../../../model/types.ts";
 import { type ElementaryFormat, type FormatOf, passThrough } from "./format.ts";
 
 /** private_stream_1. */
