@@ -1,4 +1,6 @@
 """What both of libtorrent's parts in the bench have in common: a session that knows the peers it is told of, and no others."""
+import os
+
 import libtorrent as lt
 
 SETTINGS = {
@@ -25,8 +27,20 @@ LOCAL_DHT = {
 }
 
 
+# For benches of uTP ($LT_UTP is the address to listen at).
+UTP_ONLY = {
+    "enable_incoming_utp": True,
+    "enable_outgoing_utp": True,
+    "enable_incoming_tcp": False,
+    "enable_outgoing_tcp": False,
+}
+
+
 def open_session(settings, dht_node=""):
     """A session with `settings` besides the common ones; `dht_node` (host:port) is its first contact of the DHT."""
+    utp_host = os.environ.get("LT_UTP")
+    if utp_host:
+        settings = {**UTP_ONLY, "listen_interfaces": f"{utp_host}:0", **settings}
     dht = {**LOCAL_DHT, "dht_bootstrap_nodes": dht_node} if dht_node else {}
     session = lt.session({**SETTINGS, **dht, **settings})
     if dht_node:
