@@ -7,6 +7,7 @@ import type { SocketAddress } from "../ports.ts";
 import { TOKEN_BYTES } from "../utp/utp-endpoint.ts";
 import { addressBytes, addressText } from "../wire/address.ts";
 import type { ReachMessage } from "./reach-messages.ts";
+import type { SecondMessage } from "./second-message.ts";
 import type { SourceMessage } from "./source-message.ts";
 
 /** First byte of SEEK, PROBE and PUNCH. */
@@ -35,7 +36,7 @@ export type PunchMessage =
   };
 
 /** Every message of `live1` that is about members rather than the stream. */
-export type MemberMessage = ReachMessage | PunchMessage | SourceMessage;
+export type MemberMessage = ReachMessage | PunchMessage | SecondMessage | SourceMessage;
 
 /** Encodes a message. Throws `invalid_argument` for an address that is no literal one. */
 export function encodePunchMessage(message: PunchMessage): Uint8Array<ArrayBuffer> {

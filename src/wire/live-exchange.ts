@@ -9,6 +9,9 @@ const NAME = "live1";
 /** Version of the protocol. */
 const VERSION = 1;
 
+/** Length of the token by which a second connection is known, bytes. */
+export const SECOND_TOKEN_BYTES = 8;
+
 /** Latest time that a handshake can carry, Unix seconds: the year 10889. */
 const MAX_CLOCK_S = 281_474_976_710;
 
@@ -19,6 +22,7 @@ export function liveField(offer: LiveOffer): Record<string, unknown> {
   if (offer.clockMs !== undefined) field.t = Math.floor(offer.clockMs / 1000);
   if (offer.takesBundles === true) field.b = 1;
   if (offer.isOpen !== undefined) field.r = offer.isOpen ? 1 : 0;
+  if (offer.joins !== undefined) field.s = offer.joins;
   return field;
 }
 
@@ -29,12 +33,14 @@ export function readLiveOffer(handshake: BencodeDictionary): LiveOffer | null {
   const role = field["role"] instanceof Uint8Array ? new TextDecoder().decode(field["role"].subarray(0, 16)) : "";
   const clockS = integerWithin(field["t"], 0, MAX_CLOCK_S);
   const open = integerWithin(field["r"], 0, 1);
+  const joins = field["s"];
   return {
     role: role === "source" ? "source" : "viewer",
     upBytesPerS: integerWithin(field["up"], 0, Number.MAX_SAFE_INTEGER),
     ...(clockS === null ? {} : { clockMs: 1000 * clockS }),
     ...(integerWithin(field["b"], 1, 1) === null ? {} : { takesBundles: true }),
     ...(open === null ? {} : { isOpen: open === 1 }),
+    ...(joins instanceof Uint8Array && joins.length === SECOND_TOKEN_BYTES ? { joins: joins.slice() } : {}),
   };
 }
 

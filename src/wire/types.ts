@@ -18,6 +18,8 @@ export interface LiveOffer {
   readonly takesBundles?: boolean;
   /** True when others can connect to its port; absent when it does not know. */
   readonly isOpen?: boolean | undefined;
+  /** The connection is a second one between two members, and belongs to the one over which the receiver sent this: 8 bytes. */
+  readonly joins?: Uint8Array;
 }
 
 /** The far end's BEP 10 handshake. */

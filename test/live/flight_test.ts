@@ -4,7 +4,8 @@ import { decodeLiveMessage, encodeLiveMessage } from "../../src/live/messages.ts
 import { Flight } from "../../src/live/node/line/flight.ts";
 import { LineMeter } from "../../src/live/node/line/line-meter.ts";
 import { LinkFlight } from "../../src/live/node/neighbour/link-flight.ts";
-import { type LiveLink, LivePeer } from "../../src/live/node/neighbour/live-peer.ts";
+import type { LiveLink } from "../../src/live/node/neighbour/live-lane.ts";
+import { LivePeer } from "../../src/live/node/neighbour/live-peer.ts";
 import { seededRandom } from "../simulation/event-queue.ts";
 import { EventWheel } from "../simulation/event-wheel.ts";
 import { SimLine } from "../simulation/sim-line.ts";

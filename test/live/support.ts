@@ -2,7 +2,8 @@
 import type { MillraceError } from "../../src/errors.ts";
 import { LiveNode } from "../../src/live/node/live-node.ts";
 import type { LiveNodeOptions } from "../../src/live/node/live-options.ts";
-import type { LiveLink, LivePeer, LivePeerInfo } from "../../src/live/node/neighbour/live-peer.ts";
+import type { LiveLink } from "../../src/live/node/neighbour/live-lane.ts";
+import type { LivePeer, LivePeerInfo } from "../../src/live/node/neighbour/live-peer.ts";
 import { BUNDLE, decodeBundle } from "../../src/live/bundle.ts";
 import { decodeLiveMessage, encodeLiveMessage, type LiveMessage } from "../../src/live/messages.ts";
 import { emptyPaths } from "../../src/live/node/neighbour/place.ts";

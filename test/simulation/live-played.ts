@@ -16,3 +16,9 @@ export function continuityOf(stretches: Iterable<readonly [Played | null, Played
   }
   return delivered + lost === 0 ? null : delivered / (delivered + lost);
 }
+
+/** The value below which `share` of the values lie; NaN without any. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
+}

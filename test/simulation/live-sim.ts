@@ -3,13 +3,13 @@ import { FLAG_DISCONTINUITY, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts
 import { RESERVED_PIECES } from "../../src/live/broadcast/broadcast-state.ts";
 import type { LiveFeed } from "../../src/live/node/stream/feed.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
-import { continuityOf, type Played } from "./live-played.ts";
+import { continuityOf, percentile, type Played } from "./live-played.ts";
 import { seededRandom } from "./event-queue.ts";
 import { EventWheel } from "./event-wheel.ts";
 import { Dealing } from "./live-dealing.ts";
 import { Meeting, NEIGHBOURS, SOURCE_LINKS } from "./live-meeting.ts";
 import { SOURCE_QUIET_MS, SOURCE_RETRY_MS } from "../../src/live/swarm/redial.ts";
-import { connect, disconnect, EPOCH_MS, GENUINE, SimHost, simulatedHeader } from "./live-network.ts";
+import { connect, disconnect, doubleLinks, EPOCH_MS, GENUINE, SimHost, simulatedHeader } from "./live-network.ts";
 import type { LiveResult, LiveScenario } from "./live-scenario.ts";
 import { beginLog, type MessageLog } from "./message-log.ts";
 import { LiveStream } from "./live-stream.ts";
@@ -218,6 +218,7 @@ export class LiveSimulation {
     if (!host.alive) return;
     if (host !== this.#source || !this.#away) {
       host.node.tick();
+      doubleLinks(this.#queue, host);
       if (this.#random() < TICK_MS / POLICY.exploreMs && host.links.size >= NEIGHBOURS) host.makeRoom();
       const isQuiet = host === this.#source && this.#queue.nowMs < this.#quietUntilMs;
       if (!isQuiet && host.links.size < NEIGHBOURS && this.#random() < 0.1) this.#meeting.meet(host);
@@ -392,9 +393,4 @@ function sourceLine({ sourceLine }: LiveScenario, bytesPerS: number) {
 
 function isHonest({ options }: SimHost): boolean {
   return options.poisons !== true && options.liar === undefined;
-}
-
-function percentile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
 }

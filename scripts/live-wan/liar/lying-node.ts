@@ -4,7 +4,8 @@ import { decodeBundle, encodeBundle } from "../../../src/live/bundle.ts";
 import { decodeLiveMessage, encodeLiveMessage } from "../../../src/live/messages.ts";
 import { LiveNode as HonestNode } from "../../../src/live/node/live-node.ts";
 import type { LiveNodeOptions } from "../../../src/live/node/live-options.ts";
-import type { LiveLink, LivePeer, LivePeerInfo } from "../../../src/live/node/neighbour/live-peer.ts";
+import type { LiveLink } from "../../../src/live/node/neighbour/live-lane.ts";
+import type { LivePeer, LivePeerInfo } from "../../../src/live/node/neighbour/live-peer.ts";
 import { POLICY } from "../../../src/live/node/policy.ts";
 import { keepsBlocks, LIAR_UP_SHARE, type LiarKind, liedPlace } from "../../../test/simulation/lies.ts";
 import { LIES_VARIABLE } from "./lies-variable.ts";
@@ -23,6 +24,10 @@ export class LiveNode extends HonestNode {
 
   override connected(link: LiveLink, info: LivePeerInfo): LivePeer {
     return super.connected(new LyingLink(link, this.#options), info);
+  }
+
+  override doubled(peer: LivePeer, link: LiveLink): void {
+    super.doubled(peer, new LyingLink(link, this.#options));
   }
 }
 

@@ -16,7 +16,8 @@ import { Intake } from "./fetch/intake.ts";
 import type { LiveCounters } from "./live-counters.ts";
 import { expendableOf } from "./neighbour/expendable.ts";
 import type { LiveNodeOptions } from "./live-options.ts";
-import { type LiveLink, LivePeer, type LivePeerInfo } from "./neighbour/live-peer.ts";
+import { laneStalledMs, LiveLane, type LiveLink } from "./neighbour/live-lane.ts";
+import { LivePeer, type LivePeerInfo } from "./neighbour/live-peer.ts";
 import { Parents } from "./trees/parents.ts";
 import { NodeView } from "./neighbour/node-view.ts";
 import { isStored, type PieceWindow } from "./stream/piece-window.ts";
@@ -172,6 +173,25 @@ export class LiveNode {
     return peer;
   }
 
+  /** True when a second connection to `peer` would have its blocks come sooner: packets are lost, and we push to it. */
+  wantsSecond(peer: LivePeer): boolean {
+    return !peer.closed && peer.second === null && this.uploader.flight.line.losesPackets && this.seats.pushesAny(peer);
+  }
+
+  /** `link` is a second connection to `peer`, for blocks that are pushed. */
+  doubled(peer: LivePeer, link: LiveLink): void {
+    if (peer.closed || peer.second !== null) return link.close(null);
+    peer.second = new LiveLane(link, peer.flight.times);
+    this.uploader.pump(this.#now());
+  }
+
+  /** The second connection to `peer` is gone. What was under way on it is pulled. */
+  halved(peer: LivePeer): void {
+    if (peer.second === null) return;
+    this.uploader.flight.dropLane(peer.second);
+    peer.second = null;
+  }
+
   /** The link of `peer` is gone. */
   disconnected(peer: LivePeer): void {
     if (peer.closed) return;
@@ -244,6 +264,11 @@ export class LiveNode {
   /** For how long `peer` has seemed gone, ms: nothing sent to it arrives, or it is silent while the stream goes on. */
   stalledMs(peer: LivePeer): number {
     return Math.max(this.uploader.flight.stalledMs(peer, this.#now()), silentMs(peer, this.#now()));
+  }
+
+  /** The same for its second connection alone. */
+  stalledOnSecondMs({ second }: LivePeer): number {
+    return second === null ? 0 : laneStalledMs(second, this.#now());
   }
 
   /** A block came, requested or pushed. `data` is kept. */

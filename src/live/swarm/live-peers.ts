@@ -21,6 +21,7 @@ import type { MemberMessage } from "../punch-messages.ts";
 import { BOUNDS } from "../node/neighbour/bounds.ts";
 import { POLICY } from "../node/policy.ts";
 import { DIAL_TIMES, RedialPolicy, SOURCE_QUIET_MS } from "./redial.ts";
+import { refuseTwin, SecondLinks } from "./second-links.ts";
 import type { SourceProofs } from "./source-proofs.ts";
 import type { Uplink } from "./uplink.ts";
 
@@ -55,6 +56,7 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
   readonly node: LiveNode;
   readonly uplink: Uplink;
   readonly #exchange: ReachExchange;
+  readonly #seconds: SecondLinks;
   readonly #broadcast: LiveBroadcast;
   readonly #startedMs = this.now();
   readonly redial = new RedialPolicy(
@@ -78,6 +80,18 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
     this.#limit = Math.max(OUTGOING_PEERS + LOBBY_PEERS + 1, most);
     this.#admission = new PeerAdmission(this.#limit);
     this.#exchange = new ReachExchange(context, this);
+    const { slots, ports: { tcp } } = context;
+    const { clock, node } = this;
+    this.#seconds = new SecondLinks({
+      clock,
+      node,
+      tcp,
+      slots,
+      sessions: () => this.sessions,
+      hasPlace: (host) => !this.isClosed && this.makePlace(host),
+      join: (...second) => this.#joinSecond(...second),
+      failed: (error) => this.failed(error),
+    });
   }
 
   get isPrivate(): boolean {
@@ -108,8 +122,10 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
   }
 
   override extended(session: LivePeerSession): void {
+    session.first ??= this.#seconds.firstOf(session);
+    if (session.first === null) this.#endTwin(session);
     super.extended(session);
-    if (session.extensions!.live === null) return;
+    if (session.extensions!.live === null || session.first !== null) return;
     this.#pexTimer ??= this.clock.setTimeout(() => {
       this.#pexTimer = null;
       this.exchangePeers(this.now());
@@ -119,16 +135,19 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
   joined(session: LivePeerSession): void {
     this.#broadcast.proofs.joined(session);
     this.#exchange.joined(session);
+    this.#seconds.joined(session);
   }
 
   memberMessage(session: LivePeerSession, message: MemberMessage): void {
     if (message.type === "source") this.#broadcast.proofs.message(session, message);
+    else if (message.type === "second") this.#seconds.message(session, message);
     else this.#exchange.message(session, message);
   }
 
   override close(): void {
     this.#pexTimer?.cancel();
     this.#exchange.close();
+    this.#seconds.close();
     super.close();
   }
 
@@ -189,12 +208,17 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
     return super.open(host, address);
   }
 
+  /** Connections without second ones. */
+  get #neighbourCount(): number {
+    return [...this.sessions].filter(({ first }) => first === null).length;
+  }
+
   /** More peers are dialled while there are few, or few that we chose. */
   protected wanted(): number {
     const isSource = this.#broadcast.offer.role === "source";
     if (isSource && this.now() - this.#startedMs < SOURCE_QUIET_MS) return 0;
     return Math.max(
-      Math.min(WANTED_PEERS, this.#limit - LOBBY_PEERS) - this.count,
+      Math.min(WANTED_PEERS, this.#limit - LOBBY_PEERS) - this.#neighbourCount,
       OUTGOING_PEERS - this.#admission.outgoing,
     );
   }
@@ -209,8 +233,9 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
     return { ...super.settings(), infoBytes: metainfo.infoBytes, requestQueueLimit, live: offer };
   }
 
-  protected override redundant(older: LivePeerSession, newer: LivePeerSession): LivePeerSession {
-    // Introductions name members by their peer ids, so each id has one connection.
+  protected override redundant(older: LivePeerSession, newer: LivePeerSession): LivePeerSession | null {
+    if (older.first !== null || newer.first !== null || this.#seconds.mayJoin(older, newer)) return null;
+    // Introductions name members by their peer ids, so each id has one connection, or a second one that belongs to it.
     return isOver(older, this.now()) ? older : super.redundant(older, newer) ?? newer;
   }
 
@@ -234,6 +259,7 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
     }
     this.exchangePeers(nowMs);
     this.#exchange.round();
+    this.#seconds.round();
     this.#explore(nowMs);
     for (const session of lobbyLeavers(this.sessions, this.#admission, this.node, nowMs)) {
       session.part("makes room");
@@ -241,11 +267,31 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
     this.#broadcast.everyRound(nowMs);
   }
 
+  /** `session` leads to a member that is connected already, and is no second connection: one of the two ends. */
+  #endTwin(session: LivePeerSession): void {
+    if (session.peer !== null) return;
+    for (const other of [...this.sessions]) {
+      if (other === session || !other.isReady || !samePeerId(other.info!.peerId, session.info!.peerId)) continue;
+      const loser = this.redundant(other, session);
+      if (loser !== null) refuseTwin(loser);
+      if (loser === session) return;
+    }
+  }
+
+  /** Shakes hands over a second connection; it counts as incoming, since it is none that we looked for. */
+  #joinSecond(first: LivePeerSession, connection: TcpConnection, token: Uint8Array): void {
+    const session = this.open(first.host, null);
+    session.first = first;
+    const settings = this.settings();
+    this.shake(session, connection, first.info!.encrypted, { ...settings, live: { ...settings.live!, joins: token } });
+  }
+
   /** Exchanges a neighbour of no use for another member: see `LiveNode.expendable`. */
   #explore(nowMs: number): void {
     if (nowMs < this.#exploreAtMs) return;
     this.#exploreAtMs = nowMs + POLICY.exploreMs * (0.5 + Math.random());
-    if (this.count < WANTED_PEERS || this.book.size <= this.count) return;
+    const count = this.#neighbourCount;
+    if (count < WANTED_PEERS || this.book.size <= count) return;
     const peer = this.node.expendable();
     for (const session of this.members()) if (session.peer === peer) return session.part("explores");
   }

@@ -5,10 +5,12 @@ import { Neighbour, type NeighbourSwarm } from "../../swarm/neighbours/neighbour
 import type { Reach } from "../../swarm/neighbours/reachability.ts";
 import { BLOCK_BYTES, type ExtendedHandshake, type PeerLink, type PeerLinkHandlers } from "../../wire/types.ts";
 import type { LiveNode } from "../node/live-node.ts";
-import type { LiveLink, LivePeer } from "../node/neighbour/live-peer.ts";
+import type { LiveLink } from "../node/neighbour/live-lane.ts";
+import type { LivePeer } from "../node/neighbour/live-peer.ts";
 import { blockKey } from "../node/stream/substreams.ts";
 import { decodePunchMessage, type MemberMessage } from "../punch-messages.ts";
 import { decodeReachMessage } from "../reach-messages.ts";
+import { decodeSecondMessage } from "../second-message.ts";
 import { decodeSourceMessage } from "../source-message.ts";
 import type { Uplink } from "./uplink.ts";
 
@@ -31,6 +33,10 @@ export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLi
   reach: Reach;
   /** True when the connection came by hole punching: nobody can connect to the peer. */
   isPunched = false;
+  /** The second connection to the same member; null without. */
+  second: LivePeerSession | null = null;
+  /** The first one, when this is the second. */
+  first: LivePeerSession | null = null;
   #target: Uint8Array | null = null;
 
   constructor(swarm: LiveNeighbours, id: number, host: string, address: KnownAddress | null) {
@@ -52,7 +58,8 @@ export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLi
   }
 
   override get listenPort(): number | null {
-    return this.isPunched || this.extensions?.live == null ? null : super.listenPort;
+    const isKnown = this.isPunched || this.first !== null || this.extensions?.live == null;
+    return isKnown ? null : super.listenPort;
   }
 
   // Handlers of the link.
@@ -62,6 +69,7 @@ export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLi
     super.extended(info);
     // Without BEP 6 there is no way to reject a request that isn't served.
     if (!isFirst || this.isClosed || info.live === null || !this.info!.fast) return;
+    if (this.first !== null) return this.#double(this.first);
     this.link!.unchoke();
     this.link!.interested();
     this.peer = this.swarm.node.connected(new SessionLink(this, this.swarm), { ...info.live, host: this.host });
@@ -69,11 +77,27 @@ export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLi
     this.swarm.joined(this);
   }
 
+  /** This is the second connection to the member of `first`. */
+  #double(first: LivePeerSession): void {
+    if (first.peer === null || first.second !== null) return this.drop();
+    first.second = this;
+    this.link!.unchoke();
+    this.link!.interested();
+    this.swarm.node.doubled(first.peer, new SessionLink(this, this.swarm));
+  }
+
+  /** The member at the far end, whichever of its connections this is. */
+  get #member(): LivePeer | null {
+    return this.first === null ? this.peer : this.first.second === this ? this.first.peer : null;
+  }
+
   live(message: Uint8Array): void {
-    if (this.peer === null) return;
-    const known = decodeReachMessage(message) ?? decodePunchMessage(message) ?? decodeSourceMessage(message);
-    if (known === null) this.swarm.node.message(this.peer, message);
-    else this.swarm.memberMessage(this, known);
+    const member = this.#member;
+    if (member === null) return;
+    const known = decodeReachMessage(message) ?? decodePunchMessage(message) ?? decodeSourceMessage(message) ??
+      decodeSecondMessage(message);
+    if (known === null) this.swarm.node.message(member, message);
+    else if (this.first === null) this.swarm.memberMessage(this, known);
   }
 
   request(seq: number, offset: number, length: number): void {
@@ -96,17 +120,23 @@ export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLi
   }
 
   blockTarget(_seq: number, _offset: number, length: number): Uint8Array | null {
-    return this.#target = this.peer !== null && length <= BLOCK_BYTES ? new Uint8Array(length) : null;
+    return this.#target = this.#member !== null && length <= BLOCK_BYTES ? new Uint8Array(length) : null;
   }
 
   block(seq: number, offset: number, length: number): void {
     const target = this.#target;
     this.#target = null;
     this.swarm.downloaded(this, length);
-    if (this.peer !== null && target !== null) this.swarm.node.block(this.peer, seq, offset, target);
+    const member = this.#member;
+    if (member !== null && target !== null) this.swarm.node.block(member, seq, offset, target);
   }
 
   protected left(): void {
+    this.second?.drop();
+    if (this.first?.second === this) {
+      this.first.second = null;
+      if (this.first.peer !== null) this.swarm.node.halved(this.first.peer);
+    }
     if (this.peer !== null) this.swarm.node.disconnected(this.peer);
   }
 }

@@ -286,9 +286,14 @@ export abstract class Neighbourhood<
   }
 
   /** Sends our handshake. */
-  protected shake(session: Session, connection: TcpConnection, isEncrypted: boolean): void {
+  protected shake(
+    session: Session,
+    connection: TcpConnection,
+    isEncrypted: boolean,
+    settings = this.settings(),
+  ): void {
     session.link = this.context.connectPeer(connection, {
-      ...this.settings(),
+      ...settings,
       clock: this.clock,
       encryption: this.context.encryption === "require" ? "require" : isEncrypted ? "prefer" : "accept",
       handlers: session,

@@ -7,7 +7,9 @@ import { BLOCK_BYTES } from "../../../wire/types.ts";
 import { LineMeter } from "./line-meter.ts";
 import { LineProbe } from "./line-probe.ts";
 import { type LinkFlight, newNonce, type UnansweredPing } from "../neighbour/link-flight.ts";
+import { laneStalledMs, type LiveLane } from "../neighbour/live-lane.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
+import { encodeLiveMessage } from "../../messages.ts";
 import { POLICY } from "../policy.ts";
 
 /** PINGs without a response on one connection: more blocks than that are acknowledged together. */
@@ -94,20 +96,37 @@ export class Flight {
     return Math.max(0, this.#paceMs - nowMs);
   }
 
-  /** True when `peer` has as much under way as one connection may have. */
-  isFull({ flight }: LivePeer): boolean {
+  /** True when no connection to `peer` may have more under way. */
+  isFull(peer: LivePeer): boolean {
+    return this.laneTo(peer) === null;
+  }
+
+  /** True when the connection has as much under way as one may have. */
+  isLaneFull({ flight }: LiveLane): boolean {
     const mostBytes = Math.min(flight.mostBytes, LINK_SHARE * this.line.windowBytes);
     return flight.isAside || flight.unackedBytes >= Math.max(LEAST_LINK_BYTES, mostBytes);
   }
 
-  /** For how long payload has been under way to `peer` without any of it arriving, ms. */
-  stalledMs({ flight }: LivePeer, nowMs: number): number {
-    return flight.unackedBytes > 0 ? nowMs - flight.movedMs : 0;
+  /** The connection of `peer` with the least under way; null when each is full, or both together have as much as one may have. */
+  laneTo({ lane, second }: LivePeer): LiveLane | null {
+    if (second === null) return this.isLaneFull(lane) ? null : lane;
+    const mostBytes = Math.max(2 * LEAST_LINK_BYTES, LINK_SHARE * this.line.windowBytes);
+    if (lane.flight.unackedBytes + second.flight.unackedBytes >= mostBytes) return null;
+    const [less, more] = second.flight.unackedBytes < lane.flight.unackedBytes ? [second, lane] : [lane, second];
+    return this.isLaneFull(less) ? this.isLaneFull(more) ? null : more : less;
   }
 
-  /** `bytes` of payload were just handed over for `peer`. */
-  handed(peer: LivePeer, bytes: number, nowMs: number): void {
-    const { flight } = peer;
+  /** For how long payload has been under way to `peer` without any of it arriving, ms. */
+  stalledMs({ lane, second }: LivePeer, nowMs: number): number {
+    const firstMs = laneStalledMs(lane, nowMs);
+    return second === null || firstMs === 0 || second.flight.unackedBytes === 0
+      ? firstMs
+      : Math.min(firstMs, laneStalledMs(second, nowMs));
+  }
+
+  /** `bytes` of payload were just handed over for `peer` on `lane`. */
+  handed(peer: LivePeer, bytes: number, nowMs: number, lane = peer.lane): void {
+    const { flight } = lane;
     const pace = Math.min(this.#limitBytesPerS, this.line.paceBytesPerS(nowMs));
     this.#paceMs = Math.max(this.#paceMs, nowMs - SAVED_MS) + bytes / pace * 1000;
     this.#handedMs = nowMs;
@@ -116,15 +135,15 @@ export class Flight {
     flight.unackedBytes += bytes;
     flight.unmarkedBytes += bytes;
     this.#count(flight);
-    if (flight.unmarkedBytes >= LEAST_MARKED_BYTES && flight.marks.length < MAX_MARKS) this.mark(peer, nowMs);
+    if (flight.unmarkedBytes >= LEAST_MARKED_BYTES && flight.marks.length < MAX_MARKS) this.mark(peer, nowMs, lane);
   }
 
   /**
    * Sends `peer` a PING. Its PONG gives the round trip, and says that everything handed over before it has arrived. The
    * first PING goes before any block: later round trips are compared with that one.
    */
-  mark(peer: LivePeer, nowMs: number): void {
-    const { flight } = peer;
+  mark(peer: LivePeer, nowMs: number, lane = peer.lane): void {
+    const { flight } = lane;
     const nonce = newNonce(this.#random);
     let bytes = flight.unmarkedBytes;
     if (flight.marks.length >= MAX_MARKS) bytes += flight.marks.pop()!.bytes;
@@ -132,7 +151,8 @@ export class Flight {
     flight.unmarkedBytes = 0;
     flight.markedMs = nowMs;
     if (!flight.isSettled) this.#unsettled.add(peer);
-    peer.sendWithNews({ type: "ping", nonce }, nowMs);
+    if (lane === peer.lane) peer.sendWithNews({ type: "ping", nonce }, nowMs);
+    else lane.link.send(encodeLiveMessage({ type: "ping", nonce }));
   }
 
   /**
@@ -140,7 +160,8 @@ export class Flight {
    * ours, and so wants a PONG.
    */
   echoed(peer: LivePeer, nonce: bigint, atMs: number | null, nowMs: number): boolean {
-    const { flight } = peer;
+    const lane = peer.second !== null && hasMark(peer.second, nonce) ? peer.second : peer.lane;
+    const { flight } = lane;
     const at = flight.marks.findIndex((mark) => mark.nonce === nonce);
     if (at < 0) return this.#probe?.echoed(peer, nonce, atMs, nowMs) ?? false;
     const last = flight.marks[at]!;
@@ -153,18 +174,22 @@ export class Flight {
       this.#unsettled.delete(peer);
       this.#probe?.reached(peer, nowMs);
     }
-    if (bytes > 0) this.#arrived(peer, bytes, last, waitedMs, nowMs);
+    if (bytes > 0) this.#arrived(lane, bytes, last, waitedMs, nowMs);
     // A busy line is idle only for moments, and a guess stays wrong until one of them is used.
     for (const other of this.#unsettled) if (this.#isUnsure(other.flight)) this.mark(other, nowMs);
-    if (flight.marks.length === 0 && flight.unmarkedBytes >= LEAST_MARKED_BYTES) this.mark(peer, nowMs);
+    if (flight.marks.length === 0 && flight.unmarkedBytes >= LEAST_MARKED_BYTES) this.mark(peer, nowMs, lane);
     return true;
   }
 
-  /** The connection of `peer` is gone, with the payload under way. */
+  /** The connections of `peer` are gone, with the payload under way. */
   drop(peer: LivePeer): void {
-    const { flight } = peer;
     this.#probe?.drop(peer);
     this.#unsettled.delete(peer);
+    for (const lane of peer.lanes) this.dropLane(lane);
+  }
+
+  /** One connection is gone, with the payload under way. */
+  dropLane({ flight }: LiveLane): void {
     this.#uncount(flight);
     flight.unackedBytes = flight.unmarkedBytes = 0;
     flight.marks.length = 0;
@@ -178,17 +203,22 @@ export class Flight {
     this.#probe?.tick(nowMs);
     const aloneMs = Math.max(ALONE_MS, 2000 * this.line.windowBytes / this.line.bytesPerS);
     for (const peer of peers) {
-      const { flight } = peer;
-      if (this.#isUnsure(flight) || nowMs - flight.markedMs >= POLICY.pingIntervalMs) this.mark(peer, nowMs);
-      if (flight.unackedBytes === 0) continue;
-      const silentMs = nowMs - flight.movedMs;
-      if (silentMs > STALLED_MS / 2 && nowMs - flight.markedMs > STALLED_MS / 2) this.mark(peer, nowMs);
-      if (flight.isAside) continue;
-      const isAlone = silentMs > aloneMs && this.#arrivedMs - flight.movedMs > aloneMs;
-      if (!isAlone && silentMs <= STALLED_MS) continue;
-      this.#uncount(flight);
-      flight.isAside = true;
+      for (const lane of peer.lanes) this.#tickLane(peer, lane, aloneMs, nowMs);
     }
+  }
+
+  #tickLane(peer: LivePeer, lane: LiveLane, aloneMs: number, nowMs: number): void {
+    const { flight } = lane;
+    const isUnsure = lane === peer.lane && this.#isUnsure(flight);
+    if (isUnsure || nowMs - flight.markedMs >= POLICY.pingIntervalMs) this.mark(peer, nowMs, lane);
+    if (flight.unackedBytes === 0) return;
+    const silentMs = nowMs - flight.movedMs;
+    if (silentMs > STALLED_MS / 2 && nowMs - flight.markedMs > STALLED_MS / 2) this.mark(peer, nowMs, lane);
+    if (flight.isAside) return;
+    const isAlone = silentMs > aloneMs && this.#arrivedMs - flight.movedMs > aloneMs;
+    if (!isAlone && silentMs <= STALLED_MS) return;
+    this.#uncount(flight);
+    flight.isAside = true;
   }
 
   /** Payload under way over all connections, bytes, that of the probe included. */
@@ -215,8 +245,7 @@ export class Flight {
     this.#busyLinks--;
   }
 
-  #arrived(peer: LivePeer, bytes: number, last: UnansweredPing, waitedMs: number, nowMs: number): void {
-    const { flight } = peer;
+  #arrived({ flight }: LiveLane, bytes: number, last: UnansweredPing, waitedMs: number, nowMs: number): void {
     this.#uncount(flight);
     const aloneMs = waitedMs - last.bytes / this.line.bytesPerS * 1000 - this.line.leastWaitMs(nowMs);
     if (aloneMs > NARROW_MS) flight.mostBytes = Math.max(LEAST_LINK_BYTES, flight.unackedBytes / 2);
@@ -245,4 +274,8 @@ export class Flight {
       nowMs,
     );
   }
+}
+
+function hasMark({ flight }: LiveLane, nonce: bigint): boolean {
+  return flight.marks.some((mark) => mark.nonce === nonce);
 }

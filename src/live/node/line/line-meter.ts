@@ -172,6 +172,11 @@ export class LineMeter {
     return this.#bestBytesPerS;
   }
 
+  /** True while arrivals show that packets are lost: see `LossSign`. */
+  get losesPackets(): boolean {
+    return this.#loss.isLossy;
+  }
+
   /** Payload that may be in the network, bytes. */
   get windowBytes(): number {
     return this.#window;

@@ -4,6 +4,8 @@
 import { BLOCK_BYTES } from "../../../wire/types.ts";
 import { Flight } from "./flight.ts";
 import type { LiveNodeOptions, UploadGate } from "../live-options.ts";
+import { encodeLiveMessage } from "../../messages.ts";
+import type { LiveLane } from "../neighbour/live-lane.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
 import { Notes } from "../neighbour/notes.ts";
@@ -13,6 +15,7 @@ import { BOUNDS } from "../neighbour/bounds.ts";
 import { POLICY } from "../policy.ts";
 import { blockKey } from "../stream/substreams.ts";
 import { type Push, PushQueue } from "./push-queue.ts";
+import { StepTime } from "./step-time.ts";
 
 interface Wanted {
   readonly peer: LivePeer;
@@ -50,11 +53,6 @@ const PROBED_BYTES_PER_S = 65_536;
 /** A queue stands when it has not been shorter for this long, ms: a piece of the source fills its queue for a part of that. */
 const STANDING_MS = 300;
 
-/** Weight of one push in the average time that pushes take. */
-const AVERAGE_SHARE = 0.03;
-/** Smaller changes of that average are not reported, ms. */
-const TELL_MS = 60;
-
 /** Sends blocks of a window. */
 export class Uploader {
   readonly flight: Flight;
@@ -76,9 +74,7 @@ export class Uploader {
   #pushesInRow = 0;
   #relaysInRow = 0;
   #wasOlder = false;
-  /** Time that a push waits and takes, averaged, and as last reported, ms. */
-  #averageMs: number;
-  #toldMs: number;
+  readonly #stepTime: StepTime;
   /** The least `pushDelayMs` of the last period of `STANDING_MS`, and of this one, ms. */
   #leastDelayMs: [number, number] = [0, 0];
   #leastSinceMs = -Infinity;
@@ -106,7 +102,7 @@ export class Uploader {
     // A source that knows nothing learns from the first viewers, whom nobody else can feed.
     const isProbed = !view.isSource && (uplinkBytesPerS ?? Infinity) >= PROBED_BYTES_PER_S;
     this.flight = new Flight({ guessBytesPerS, isTold, isProbed, limitBytesPerS: uplinkBytesPerS || Infinity, random });
-    this.#averageMs = this.#toldMs = BLOCK_BYTES / this.uplinkBytesPerS * 1000;
+    this.#stepTime = new StepTime(BLOCK_BYTES / this.uplinkBytesPerS * 1000);
   }
 
   get #window(): PieceWindow {
@@ -157,17 +153,14 @@ export class Uploader {
     return Math.min(this.pushDelayMs, ...this.#leastDelayMs);
   }
 
-  /**
-   * Time that a block takes from here to a child, queue included, averaged, ms. It changes in steps, because the whole
-   * tree hears of each change.
-   */
+  /** Time that a block takes from here to a child, as reported, ms: see `StepTime`. */
   get stepMs(): number {
-    return this.#toldMs;
+    return this.#stepTime.toldMs;
   }
 
   /** Depth that a step from us to a child adds. */
   get step(): number {
-    return stepOf(this.uplinkBytesPerS, this.#toldMs);
+    return stepOf(this.uplinkBytesPerS, this.stepMs);
   }
 
   get #waitingBytes(): number {
@@ -313,21 +306,17 @@ export class Uploader {
     if (queue === null) return false;
     this.#relaysInRow = queue === this.#pushes[0] ? this.#relaysInRow + 1 : 0;
     this.#pushesInRow++;
-    this.#average(nowMs - this.#sendHead(queue, nowMs).atMs);
+    const waitedMs = nowMs - this.#sendHead(queue, nowMs).atMs;
+    this.#stepTime.noted(waitedMs + (this.#waitingBytes + BLOCK_BYTES) / this.uplinkBytesPerS * 1000);
     return true;
-  }
-
-  #average(waitedMs: number): void {
-    const ms = waitedMs + (this.#waitingBytes + BLOCK_BYTES) / this.uplinkBytesPerS * 1000;
-    this.#averageMs += (ms - this.#averageMs) * AVERAGE_SHARE;
-    if (Math.abs(this.#averageMs - this.#toldMs) > TELL_MS) this.#toldMs = this.#averageMs;
   }
 
   #sendHead(queue: PushQueue, nowMs: number): Push {
     const push = this.#head(queue, nowMs)!;
     queue.drop();
     const isLean = queue !== this.#older && (this.#receivers.of(push.peer).leanMask & (1 << push.substream)) !== 0;
-    this.#send(push.peer, push.entry, push.block, BLOCK_BYTES, isLean, nowMs);
+    const lane = this.flight.laneTo(push.peer)!;
+    this.#send(push.peer, lane, push.entry, push.block, BLOCK_BYTES, isLean, nowMs);
     return push;
   }
 
@@ -337,7 +326,7 @@ export class Uploader {
    */
   #nextOther(nowMs: number): { readonly at: number | null; readonly isForNewcomer: boolean } | null {
     const older = this.#head(this.#older, nowMs);
-    const mayGo = ({ peer }: Wanted) => !this.flight.isFull(peer);
+    const mayGo = ({ peer }: Wanted) => !this.flight.isLaneFull(peer.lane);
     const first = this.#wanted.findIndex((item) => mayGo(item) && this.#isNewcomer(item.peer, nowMs));
     const at = first >= 0 ? first : this.#wanted.findIndex(mayGo);
     if (older === null && at < 0) return null;
@@ -370,12 +359,13 @@ export class Uploader {
     const entry = this.#window.get(item.seq);
     if (entry?.blocks[item.block] == null) {
       item.peer.link.reject(item.seq, item.block * BLOCK_BYTES, item.bytes);
-    } else this.#send(item.peer, entry, item.block, item.bytes, false, nowMs);
+    } else this.#send(item.peer, item.peer.lane, entry, item.block, item.bytes, false, nowMs);
   }
 
   /** `isLean`: the peer has the header from another parent, or will ask for it. */
   #send(
     peer: LivePeer,
+    lane: LiveLane,
     entry: PieceEntry,
     block: number,
     bytes: number,
@@ -383,13 +373,15 @@ export class Uploader {
     nowMs: number,
   ): void {
     const data = entry.blocks[block]!.subarray(0, bytes);
-    if (!isLean && peer.knowsHeader(entry.seq)) peer.send({ type: "header", bytes: entry.header!.bytes });
+    if (!isLean && peer.needsHeader(entry.seq, lane)) {
+      lane.link.send(encodeLiveMessage({ type: "header", bytes: entry.header!.bytes }));
+    }
     this.sentBytes += data.length;
     const receiver = this.#receivers.of(peer);
     const isNoted = peer.isProven || nowMs - (receiver.given?.atMs ?? -Infinity) <= GIVEN_MS;
     if (!isNoted) receiver.given = { seq: entry.seq, block, atMs: nowMs };
-    peer.link.piece(entry.seq, block * BLOCK_BYTES, data);
-    this.flight.handed(peer, data.length, nowMs);
+    lane.link.piece(entry.seq, block * BLOCK_BYTES, data);
+    this.flight.handed(peer, data.length, nowMs, lane);
   }
 
   #forget(item: Wanted): void {

@@ -1,24 +1,11 @@
 /** One neighbour in a live swarm: how the network reaches it, and what is known about it. */
-import type { MillraceError } from "../../../errors.ts";
-import { LinkFlight } from "./link-flight.ts";
 import { bundled } from "../../bundle.ts";
+import { LiveLane, type LiveLink } from "./live-lane.ts";
+import type { LinkFlight } from "./link-flight.ts";
 import { encodeLiveMessage, type LiveMessage, windowHas, type WindowMessage, windowNewest } from "../../messages.ts";
 import type { Place } from "./place.ts";
 import { subnetOf } from "./subnet.ts";
 import { RecentNumbers } from "./recent-numbers.ts";
-
-/** A connection as the live swarm sees it. Methods never throw and never call back at once. */
-export interface LiveLink {
-  /** Sends a `live1` message. */
-  send(message: Uint8Array): void;
-  request(seq: number, offset: number, length: number): void;
-  cancel(seq: number, offset: number, length: number): void;
-  reject(seq: number, offset: number, length: number): void;
-  /** Sends a block, requested or pushed. */
-  piece(seq: number, offset: number, data: Uint8Array): void;
-  /** Hangs up; `error` `protocol_violation` bans the peer. */
-  close(error: MillraceError | null): void;
-}
 
 /** What the handshake says: `live: {v, role, up}`. */
 export interface LivePeerInfo {
@@ -45,7 +32,10 @@ export interface OwnRequest {
 
 /** State of a neighbour. */
 export class LivePeer {
-  readonly link: LiveLink;
+  /** The connection that everything but pushed blocks takes. It is there as long as the neighbour. */
+  readonly lane: LiveLane;
+  /** Another one for pushed blocks; null while there is none. */
+  second: LiveLane | null = null;
   readonly info: LivePeerInfo;
   /** Network that it is connected from, as in `subnetOf`; null for our own, or when its host is not known. */
   readonly subnet: string | null;
@@ -72,18 +62,30 @@ export class LivePeer {
   /** Monotonic ms at which it said something last, and at which it had something new to say: see `Silence`. */
   heardMs: number;
   dueMs = -Infinity;
-  /** What is under way to it. */
-  readonly flight = new LinkFlight();
   /** Monotonic ms at which we said something to it last. */
   spokeMs = -Infinity;
   /** What we have to say to it, encoded, because it is written to anyway. Set by the node. */
   news: (nowMs: number, withWindow: boolean) => Uint8Array[] = () => [];
 
   constructor(link: LiveLink, info: LivePeerInfo, nowMs: number) {
-    this.link = link;
+    this.lane = new LiveLane(link);
     this.info = info;
     this.subnet = info.host === undefined ? null : subnetOf(info.host);
     this.connectedMs = this.heardMs = nowMs;
+  }
+
+  get link(): LiveLink {
+    return this.lane.link;
+  }
+
+  /** What is under way to it on its first connection. */
+  get flight(): LinkFlight {
+    return this.lane.flight;
+  }
+
+  /** Its connections, the first one first. */
+  get lanes(): readonly LiveLane[] {
+    return this.second === null ? [this.lane] : [this.lane, this.second];
   }
 
   /** Least round trip of the last minutes, ms; null before the first. */
@@ -141,5 +143,16 @@ export class LivePeer {
    */
   knowsHeader(seq: number): boolean {
     return this.#headers.add(seq);
+  }
+
+  /**
+   * Notes that a block of `seq` goes to it over `lane`. Returns whether the header has to go before it: the neighbour does not have
+   * it, or it may come later because it takes the other connection.
+   */
+  needsHeader(seq: number, lane: LiveLane): boolean {
+    const isNew = this.knowsHeader(seq);
+    if (this.second === null) return isNew;
+    const other = lane === this.second ? this.lane : this.second;
+    return lane.headers.add(seq) && (isNew || other.headers.has(seq));
   }
 }

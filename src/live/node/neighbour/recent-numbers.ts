@@ -18,6 +18,12 @@ export class RecentNumbers {
     this.#bits[word(value)]! |= bit(value);
     return isNew;
   }
+
+  /** Whether `value` was added and is not forgotten. */
+  has(value: number): boolean {
+    if (value <= this.#largest - SPAN || value > this.#largest) return false;
+    return (this.#bits[word(value)]! & bit(value)) !== 0;
+  }
 }
 
 function word(value: number): number {
