@@ -14,10 +14,12 @@ export interface Circumstances {
   /** Codecs that the browser lacks for the picture, and for the sound; empty when it has them. */
   readonly undecodable: string;
   readonly mute: string;
+  /** The browser's decoder failed at a place that was sought. */
+  readonly unsearchable: boolean;
 }
 
 /** The most important of it in words. */
-export function statusOf({ stat, contact, trouble, undecodable, mute }: Circumstances): {
+export function statusOf({ stat, contact, trouble, undecodable, mute, unsearchable }: Circumstances): {
   readonly words: string;
   readonly isTrouble: boolean;
 } {
@@ -43,7 +45,8 @@ export function statusOf({ stat, contact, trouble, undecodable, mute }: Circumst
   if (stat.stall_reason !== null) {
     return { words: reasonText(stat.stall_reason) ?? stat.stall_reason, isTrouble: false };
   }
-  return { words: stat.status === "prefuf" ? text("prebuffering", stat.progress) : "", isTrouble: false };
+  if (stat.status === "prefuf") return { words: text("prebuffering", stat.progress), isTrouble: false };
+  return { words: unsearchable ? text("unsearchable") : "", isTrouble: unsearchable };
 }
 
 /** Peers and speeds. */

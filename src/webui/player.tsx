@@ -85,6 +85,7 @@ export function Player(props: PlayerProps) {
   const [contact, setContact] = useState<Contact>("ok");
   const [trouble, setTrouble] = useState("");
   const [refused, setRefused] = useState("");
+  const [unsearchable, setUnsearchable] = useState(false);
   const [withAac, setWithAac] = useState(false);
   const [sounds, setSounds] = useState(NO_SOUNDS);
   const language = useRef(kept("sound"));
@@ -126,9 +127,11 @@ export function Player(props: PlayerProps) {
         // An engine that was started again does not know the session: the page starts another by itself.
         if (now === "over" && before === "gone") again();
       });
-      const told = (news: Sounds) => ending.signal.aborted || setSounds(news);
-      const refuse = (codec: string) => setRefused(codecNames(codec) || "?");
-      attached = await attachHls(element, session.playback_url, refuse, told);
+      attached = await attachHls(element, session.playback_url, {
+        undecodable: (codec) => setRefused(codecNames(codec) || "?"),
+        heard: (news: Sounds) => ending.signal.aborted || setSounds(news),
+        unsearchable: () => setUnsearchable(true),
+      });
       if (ending.signal.aborted) return attached.close();
       playing.current = attached;
       const from = file.lastS || props.fromS || await position;
@@ -164,6 +167,7 @@ export function Player(props: PlayerProps) {
   const forget = () => {
     setTrouble("");
     setRefused("");
+    setUnsearchable(false);
     setContact("ok");
     setStat(null);
     setSounds(NO_SOUNDS);
@@ -192,7 +196,7 @@ export function Player(props: PlayerProps) {
   useEffect(() => {
     if (refused !== "" && missing.sound !== "" && missing.picture === "") setWithAac(true);
   }, [refused, missing.sound, missing.picture]);
-  const state = statusOf({ stat, contact, trouble, undecodable, mute: missing.sound });
+  const state = statusOf({ stat, contact, trouble, undecodable, mute: missing.sound, unsearchable });
   const isWaiting = trouble === "" && undecodable === "" && (stat === null || stat.status === "prefuf");
   return (
     <section class="player">

@@ -92,7 +92,8 @@ function RecordingPlayer({ recording, close }: { readonly recording: Recording; 
   useEffect(() => {
     let attached: Attached | null = null;
     let isOver = false;
-    void attachHls(video.current!, recording.manifest_url, (codec) => setTrouble(text("failed", codec))).then((one) => {
+    const undecodable = (codec: string) => setTrouble(text("failed", codec));
+    void attachHls(video.current!, recording.manifest_url, { undecodable }).then((one) => {
       if (isOver) one.close();
       else attached = one;
       void video.current?.play().catch(() => {});

@@ -44,11 +44,11 @@ export function SentPage({ stream, command, close }: SentPageProps) {
       setTrouble(text("failed", reason));
       tell("failed", reason);
     };
-    attachHls(element, `${BASE}${stream.path}`, (codec) => {
+    const undecodable = (codec: string) =>
       void lackingCodecs(stream.path).then((lacking) =>
         fail(text("cannotDecode", lacking || codecNames(codec) || "?"))
       );
-    }).then(
+    attachHls(element, `${BASE}${stream.path}`, { undecodable }).then(
       async (made) => {
         if (isOver) return made.close();
         attached = made;

@@ -81,6 +81,8 @@ export const DE: Texts = {
   sessionOver: "Die Sitzung ist beendet.",
   cannotDecode:
     "Dieser Browser kann die Datei nicht decodieren ({0}). VLC und mpv können es, und Ton lässt sich in AAC umwandeln.",
+  unsearchable:
+    "Dieser Browser kann in diesem Film nicht springen und macht an der letzten Stelle weiter. VLC oder mpv können es.",
   cannotHear: "Kein Ton: Dieser Browser kann {0} nicht decodieren. In AAC umwandeln oder den Film in VLC öffnen.",
   failed: "Das hat nicht geklappt: {0}",
   search: "Suchen",

@@ -77,6 +77,7 @@ export const EN = {
   engineGone: "The engine does not respond. Is it running?",
   sessionOver: "The session ended.",
   cannotDecode: "This browser cannot decode the file ({0}). VLC or mpv can, and sound can be converted to AAC.",
+  unsearchable: "This browser cannot search in this film, and goes on from where it was. VLC or mpv can search in it.",
   cannotHear: "There is no sound: this browser cannot decode {0}. Convert it to AAC, or open the film in VLC.",
   failed: "That failed: {0}",
   search: "Search",

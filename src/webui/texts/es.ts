@@ -81,6 +81,7 @@ export const ES: Texts = {
   sessionOver: "La sesión terminó.",
   cannotDecode:
     "Este navegador no puede decodificar el archivo ({0}). VLC o mpv sí, y el sonido puede convertirse a AAC.",
+  unsearchable: "Este navegador no puede saltar dentro de esta película y sigue donde estaba. VLC o mpv sí pueden.",
   cannotHear: "No hay sonido: este navegador no puede decodificar {0}. Conviértelo a AAC o abre la película en VLC.",
   failed: "No ha funcionado: {0}",
   search: "Buscar",

@@ -81,6 +81,8 @@ export const FR: Texts = {
   sessionOver: "La session est terminée.",
   cannotDecode:
     "Ce navigateur ne peut pas décoder le fichier ({0}). VLC et mpv le peuvent, et le son peut être converti en AAC.",
+  unsearchable:
+    "Ce navigateur ne peut pas se déplacer dans ce film et reprend là où il en était. VLC ou mpv le peuvent.",
   cannotHear: "Pas de son : ce navigateur ne peut pas décoder {0}. Convertissez-le en AAC ou ouvrez le film dans VLC.",
   failed: "Échec : {0}",
   search: "Rechercher",

@@ -81,6 +81,7 @@ export const IT: Texts = {
   sessionOver: "La sessione è terminata.",
   cannotDecode:
     "Questo browser non può decodificare il file ({0}). VLC e mpv possono, e l'audio si può convertire in AAC.",
+  unsearchable: "Questo browser non può spostarsi in questo film e riprende da dove era. VLC o mpv possono.",
   cannotHear: "Nessun audio: questo browser non può decodificare {0}. Convertilo in AAC o apri il film in VLC.",
   failed: "Non riuscito: {0}",
   search: "Cerca",

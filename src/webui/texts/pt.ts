@@ -81,6 +81,7 @@ export const PT: Texts = {
   sessionOver: "A sessão terminou.",
   cannotDecode:
     "Este navegador não consegue decodificar o arquivo ({0}). O VLC e o mpv conseguem, e o som pode ser convertido para AAC.",
+  unsearchable: "Este navegador não consegue saltar neste filme e continua de onde estava. O VLC ou o mpv conseguem.",
   cannotHear: "Sem som: este navegador não consegue decodificar {0}. Converta para AAC ou abra o filme no VLC.",
   failed: "Não deu certo: {0}",
   search: "Pesquisar",

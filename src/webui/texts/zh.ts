@@ -78,6 +78,7 @@ export const ZH: Texts = {
   engineGone: "引擎没有响应。它在运行吗？",
   sessionOver: "会话已结束。",
   cannotDecode: "此浏览器无法解码该文件（{0}）。VLC 或 mpv 可以，声音也可以转换为 AAC。",
+  unsearchable: "此浏览器无法在这部影片中跳转，将从原来的位置继续播放。VLC 或 mpv 可以跳转。",
   cannotHear: "没有声音：此浏览器无法解码 {0}。请转换为 AAC，或在 VLC 中打开影片。",
   failed: "操作失败：{0}",
   search: "搜索",
