@@ -28,6 +28,8 @@ const MOST_BACK_S = 4 * 3600;
 export interface ChannelPlayback {
   readonly parts: FailoverParts;
   readonly sources: readonly Source[];
+  /** One of the sources is an address, so it is television. */
+  readonly hasAddress: boolean;
 }
 
 /**
@@ -118,6 +120,7 @@ async function addressed(
         parts.sessions.start(startRequest(c, parts, params, { selector, output, mayNamePrivate: false, signal })),
       played: () => {},
     }],
+    hasAddress: true,
   };
 }
 
@@ -129,7 +132,8 @@ export function playbackOf(
   output: OutputKind,
   members: readonly ChannelMember[],
 ): ChannelPlayback {
-  const sources = channelStarts(members).map(({ selector, fileIndex, mayNamePrivate, memberOf }): Source => {
+  const starts = channelStarts(members);
+  const sources = starts.map(({ selector, fileIndex, mayNamePrivate, memberOf }): Source => {
     let session: AnySession | null = null;
     return {
       start: async (signal) => {
@@ -143,7 +147,11 @@ export function playbackOf(
       },
     };
   });
-  return { parts: failoverParts(parts), sources };
+  return {
+    parts: failoverParts(parts),
+    sources,
+    hasAddress: starts.some(({ selector }) => selector.kind === "channel"),
+  };
 }
 
 function failoverParts({ sessions, clock, log }: HttpParts): FailoverParts {
@@ -155,8 +163,20 @@ export function channelResponse(
   { parts, sources }: ChannelPlayback,
   started: { readonly index: number; readonly session: LiveSession },
 ): Response {
-  const headers = { "content-type": OUTPUT_TYPES.ts, "cache-control": "no-store", "accept-ranges": "none" };
-  return new Response(channelStream(parts, sources, started), { headers });
+  return new Response(channelStream(parts, sources, started), { headers: channelFields(OUTPUT_TYPES.ts) });
+}
+
+/**
+ * Returns the response to HEAD for a channel that comes by HTTP; null for others. Nothing is opened for it: a player that
+ * looks before it plays would have the provider's connection made twice, and some accounts have only one.
+ */
+export function addressHead(c: HttpContext, { hasAddress }: ChannelPlayback, type: string): Response | null {
+  if (c.req.raw.method !== "HEAD" || !hasAddress) return null;
+  return new Response(null, { headers: channelFields(type) });
+}
+
+function channelFields(type: string): Record<string, string> {
+  return { "content-type": type, "cache-control": "no-store", "accept-ranges": "none" };
 }
 
 /** The text that a key of the channel signs. */

@@ -1,11 +1,11 @@
 /** An item of the library as MPEG TS in the response itself, since many televisions do not follow redirects. */
 import { MillraceError } from "../errors.ts";
 import { startOne } from "../playback/failover.ts";
-import { channelResponse, membersAt, playbackOf } from "./channel.ts";
+import { addressHead, channelResponse, membersAt, playbackOf } from "./channel.ts";
 import type { HttpContext, HttpParts } from "./context.ts";
 import { addDlnaFields } from "./dlna-fields.ts";
 import { playbackUrl } from "./playback-url.ts";
-import { tsResponse } from "./stream-routes.ts";
+import { OUTPUT_TYPES, tsResponse } from "./stream-routes.ts";
 
 /** A time of a channel that is over: Unix seconds, and how long is asked for, s. */
 export interface PastTime {
@@ -34,6 +34,11 @@ export async function itemResponse(
     ...(past === undefined ? {} : { start_from: past.startS }),
   };
   const channel = playbackOf(c, parts, params, "ts", members);
+  const head = addressHead(c, channel, type);
+  if (head !== null) {
+    addDlnaFields(c.req.raw.headers, head.headers, false);
+    return head;
+  }
   const { index, session } = await startOne(channel.parts, channel.sources, c.req.raw.signal);
   if (session.kind !== "live") return await tsResponse(c, session, type);
   const response = channelResponse(channel, { index, session });
@@ -47,6 +52,8 @@ export async function hlsOfItem(c: HttpContext, parts: HttpParts, item: number):
   const members = await parts.api.channels.members({ item });
   if (members.length === 0) throw new MillraceError("not_found", "the library has nothing by that name");
   const channel = playbackOf(c, parts, {}, "hls", members);
+  const head = addressHead(c, channel, OUTPUT_TYPES.hls);
+  if (head !== null) return head;
   const { session } = await startOne(channel.parts, channel.sources, c.req.raw.signal);
   return c.body(null, 302, { location: playbackUrl(`${c.get("caller").ownUrl}/engine`, session) });
 }

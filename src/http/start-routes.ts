@@ -9,9 +9,10 @@ import type { OutputKind } from "../playback/session-base.ts";
 import type { BodyHold, Leave } from "./admission.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { playbackFailure, publicError } from "./errors.ts";
-import { channelResponse, channelSources } from "./channel.ts";
+import { addressHead, channelResponse, channelSources } from "./channel.ts";
 import { startOne } from "../playback/failover.ts";
 import { startRequest } from "./start-request.ts";
+import { OUTPUT_TYPES } from "./stream-routes.ts";
 import { parsePlaybackParams } from "./playback-params.ts";
 import type { PlaybackParams } from "./playback-schema.ts";
 import { isSigned } from "./playlist-key.ts";
@@ -49,6 +50,9 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
     const channel = await channelSources(c, parts, params, output);
     const { signal } = c.req.raw;
     if (channel !== null) {
+      const type = wantsJson ? "application/json" : OUTPUT_TYPES[output === "hls" ? "hls" : "ts"];
+      const head = addressHead(c, channel, type);
+      if (head !== null) return head;
       const started = await startOne(channel.parts, channel.sources, signal);
       observeStart(c, parts, started.session, beganMs);
       if (started.session.kind === "live" && output === "ts" && !wantsJson) {

@@ -45,10 +45,11 @@ async function imported({ engine, call }: CalledEngine, list: string): Promise<{
   return (await call("playlist_get", { token: TOKEN })).result.playlist;
 }
 
-const getter = ({ engine }: CalledEngine) => (path: string, from: keyof typeof ADDRESSES = "loopback") =>
-  engine.fetch(new Request(`http://127.0.0.1:6878${path}`, { redirect: "manual" }), {
-    remote: { host: ADDRESSES[from], port: 1 },
-  });
+const getter =
+  ({ engine }: CalledEngine) => (path: string, from: keyof typeof ADDRESSES = "loopback", method = "GET") =>
+    engine.fetch(new Request(`http://127.0.0.1:6878${path}`, { redirect: "manual", method }), {
+      remote: { host: ADDRESSES[from], port: 1 },
+    });
 
 /** The first bytes of a body that never ends. */
 async function beginning(response: Response, bytes: number): Promise<Uint8Array> {
@@ -120,6 +121,33 @@ test("getstream?group= goes on with the other address where one is missing; the 
       const tuned = await get("/auto/v7");
       assertEquals([tuned.status, (await beginning(tuned, 20_000))[0]], [200, 0x47]);
       assertEquals(asked, ["/gone", "/live"], "it is the same channel");
+    }, { fronts: ["hdhomerun"] })
+  ));
+
+test("HEAD on the addresses of a channel says what comes, and opens no upstream", () =>
+  withBroadcast((base, asked) =>
+    withEngine(async (called) => {
+      const get = getter(called);
+      const list = `#EXTM3U\n#EXTINF:-1 tvg-id="one.tv" tvg-chno="7",One\n${base}/live\n`;
+      const [item] = await imported(called, list);
+      const types: Record<string, string> = {
+        [`/engine/getstream?item=${item!.id}`]: "video/mp2t",
+        "/engine/getstream?group=id:one.tv": "video/mp2t",
+        [`/engine/getstream?direct_url=${encodeURIComponent(`${base}/live`)}`]: "video/mp2t",
+        [`/engine/manifest.m3u8?item=${item!.id}`]: "application/vnd.apple.mpegurl",
+        [`/engine/getstream?item=${item!.id}&format=json`]: "application/json",
+        "/auto/v7": "video/mp2t",
+      };
+      for (const [path, type] of Object.entries(types)) {
+        const head = await get(path, "loopback", "HEAD");
+        assertEquals([head.status, head.headers.get("content-type"), await head.text()], [200, type, ""], path);
+      }
+      assertEquals((await get("/engine/getstream?item=999", "loopback", "HEAD")).status, 404);
+      assertEquals((await get(`/engine/getstream?item=${item!.id}`, "intranet", "HEAD")).status, 403);
+      assertEquals(asked, []);
+      // The player that looked finds the channel.
+      assertEquals((await beginning(await get("/auto/v7"), 20_000))[0], 0x47);
+      assertEquals(asked, ["/live"]);
     }, { fronts: ["hdhomerun"] })
   ));
 

@@ -9,7 +9,7 @@ import { startOne } from "../../../playback/failover.ts";
 import { tsBody } from "../../../playback/output.ts";
 import { escapeXml } from "../../../bytes/xml.ts";
 import type { LineupEntry } from "../../../playlist/channel.ts";
-import { channelResponse, playbackOf } from "../../channel.ts";
+import { addressHead, channelResponse, playbackOf } from "../../channel.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "../../context.ts";
 import { playbackFailure } from "../../errors.ts";
 import { OUTPUT_TYPES } from "../../stream-routes.ts";
@@ -82,6 +82,8 @@ async function tune(c: HttpContext, parts: HttpParts): Promise<Response> {
   const leave = parts.admission.enter(c.get("caller").holder);
   try {
     const channel = playbackOf(c, parts, {}, "ts", members);
+    const head = addressHead(c, channel, OUTPUT_TYPES.ts);
+    if (head !== null) return head;
     const { index, session } = await startOne(channel.parts, channel.sources, c.req.raw.signal);
     const isHead = c.req.raw.method === "HEAD";
     if (session.kind === "live") {
