@@ -9,6 +9,7 @@ import { egressFacts } from "./engine/egress.ts";
 import { createGround, type Ground } from "./engine/ground.ts";
 import { openLibrary } from "./engine/library.ts";
 import { createOperating } from "./engine/operating.ts";
+import { createStorageDesk } from "./engine/storage-desk.ts";
 import type { Engine, EngineOptions } from "./engine/options.ts";
 import { openSessions } from "./engine/playback.ts";
 import { openRecordings } from "./engine/recordings.ts";
@@ -167,6 +168,7 @@ async function assemble(ground: Ground): Promise<Engine> {
         membersOf: (infohashHex) =>
           broadcasts.list().find(({ metainfo }) => metainfo.infohashHex === infohashHex)?.members() ?? [],
       }),
+      storage: createStorageDesk({ cache, kind: options.cache ?? "ram", manager, known: kept.transportCache }),
       operating: createOperating({
         options,
         manager,

@@ -16,7 +16,7 @@ import { DEFAULT_WINDOW_BYTES, NewestPieces } from "./piece-window.ts";
 import { extentPlacement, filePlacement, piecesPerExtent } from "./placement.ts";
 import { restore } from "./restore.ts";
 import { loadResume, type ResumeClaims } from "./resume.ts";
-import type { PieceCache, PieceStore, TorrentLayout } from "./piece-store.ts";
+import type { PieceCache, PieceStore, StoredTorrent, TorrentLayout } from "./piece-store.ts";
 import { UnitLru, type UnitOwner } from "./unit-lru.ts";
 
 /** Options of `createDiskCache` and `createSeedCache`. */
@@ -64,23 +64,29 @@ export async function createDiskCache(options: DiskCacheOptions): Promise<PieceC
   return cache;
 }
 
+/** A torrent that isn't open. */
+interface Dormant {
+  readonly owner: UnitOwner;
+  readonly totalBytes: number;
+}
+
 class DiskCache implements PieceCache {
-  readonly limitBytes: number;
   readonly #directory: string;
   readonly #shared: DiskShared;
   readonly #handles: HandleCache;
   readonly #stores = new Map<string, Promise<DiskStore>>();
+  /** Those of them that have opened. */
+  readonly #opened = new Map<string, DiskStore>();
   /**
    * Space used by torrents that aren't open. Never a closed store, which has its swarm, the hashes of all pieces and buffers for
    * writing: over 2 MB for each torrent that was played since the start.
    */
-  readonly #dormant = new Map<string, UnitOwner>();
+  readonly #dormant = new Map<string, Dormant>();
   #closed = false;
 
   constructor(options: DiskCacheOptions) {
-    this.limitBytes = options.limitBytes ?? 0;
     this.#directory = options.directory;
-    this.#shared = diskShared(options, this.limitBytes);
+    this.#shared = diskShared(options, options.limitBytes ?? 0);
     this.#handles = new HandleCache(options.files);
   }
 
@@ -90,6 +96,26 @@ class DiskCache implements PieceCache {
 
   get usedBytes(): number {
     return this.#shared.lru.usedBytes;
+  }
+
+  get limitBytes(): number {
+    return this.#shared.lru.limitBytes;
+  }
+
+  setLimit(limitBytes: number): Promise<void> {
+    return this.#shared.lru.setLimit(limitBytes);
+  }
+
+  torrents(): StoredTorrent[] {
+    const { lru } = this.#shared;
+    const open = [...this.#opened].map(([infohashHex, store]): StoredTorrent => {
+      return { infohashHex, usedBytes: lru.bytesOfAll(store), totalBytes: store.layout.totalBytes, isOpen: true };
+    });
+    // Those that were closed last, or used last before the start, stand last.
+    const others = [...this.#dormant].reverse().map(([infohashHex, { owner, totalBytes }]): StoredTorrent => {
+      return { infohashHex, usedBytes: lru.bytesOfAll(owner), totalBytes, isOpen: false };
+    });
+    return [...open.reverse(), ...others].filter(({ usedBytes }) => usedBytes > 0);
   }
 
   async open(layout: TorrentLayout): Promise<PieceStore> {
@@ -157,9 +183,10 @@ class DiskCache implements PieceCache {
       readOnly: false,
       onClosed: () => {
         this.#stores.delete(id);
+        this.#opened.delete(id);
         const owner = this.#dormantOwner(id, store.evictable);
         this.#shared.lru.handOver(store, owner);
-        this.#dormant.set(id, owner);
+        this.#dormant.set(id, { owner, totalBytes: layout.totalBytes });
       },
     });
     this.#forgetDormant(id);
@@ -170,17 +197,18 @@ class DiskCache implements PieceCache {
       this.#shared.clock,
     );
     for (const unit of fits ? loaded.resume.order : []) this.#shared.lru.touch(store, unit);
+    if (!store.closed) this.#opened.set(id, store);
     return store;
   }
 
   #addDormant(id: string, resume: ResumeClaims): void {
     const { lru } = this.#shared;
-    const owner = this.#dormantOwner(id, resume.layout === "extents" && this.limitBytes > 0);
+    const owner = this.#dormantOwner(id, resume.layout === "extents");
     const bytes = unitBytes(resume);
     if (!owner.evictable) lru.change(owner, 0, [...bytes.values()].reduce((sum, n) => sum + n, 0));
     else for (const [unit, n] of bytes) lru.change(owner, unit, n);
     for (const unit of resume.order) lru.touch(owner, unit);
-    this.#dormant.set(id, owner);
+    this.#dormant.set(id, { owner, totalBytes: resume.totalBytes });
   }
 
   /** Stands for a torrent that isn't open. */
@@ -198,9 +226,9 @@ class DiskCache implements PieceCache {
   }
 
   #forgetDormant(id: string): void {
-    const owner = this.#dormant.get(id);
-    if (owner === undefined) return;
-    this.#shared.lru.drop(owner);
+    const dormant = this.#dormant.get(id);
+    if (dormant === undefined) return;
+    this.#shared.lru.drop(dormant.owner);
     this.#dormant.delete(id);
   }
 

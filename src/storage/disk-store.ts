@@ -70,7 +70,7 @@ export class DiskStore implements PieceStore, UnitOwner {
     this.layout = layout;
     this.medium = medium;
     this.#options = options;
-    this.evictable = medium.placement.kind === "extents" && shared.lru.limitBytes > 0;
+    this.evictable = medium.placement.kind === "extents";
     this.have = new Bitfield(layout.pieceCount);
     this.#suspects = new Bitfield(layout.pieceCount);
     this.#queue = new WriteQueue(layout, medium);

@@ -53,6 +53,16 @@ export interface PieceBuffers {
   release(buffer: Uint8Array): void;
 }
 
+/** What a cache holds of one torrent. */
+export interface StoredTorrent {
+  readonly infohashHex: string;
+  readonly usedBytes: number;
+  /** Of the whole torrent. */
+  readonly totalBytes: number;
+  /** Its pieces are read or fetched now. */
+  readonly isOpen: boolean;
+}
+
 /** All torrents' pieces under one byte limit. */
 export interface PieceCache {
   /** Opens (or resumes) the store of a torrent. One at a time per infohash (`conflict`). */
@@ -66,7 +76,11 @@ export interface PieceCache {
    * a disk cache stored as ordinary files (when it had no limit) are neither evicted nor counted.
    */
   readonly limitBytes: number;
-  /** Removes everything stored for a torrent that is not open. */
+  /** What is stored, one entry per torrent, those that were used last first. */
+  torrents(): readonly StoredTorrent[];
+  /** Changes the limit; a lower one evicts at once what is not protected. Without effect on the user's own files (seeding). */
+  setLimit(limitBytes: number): Promise<void>;
+  /** Removes everything stored for a torrent. Rejects with `conflict` while it is open. */
   remove(infohashHex: string): Promise<void>;
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { type Allocate, copyOf } from "../bytes/source.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import { BufferPool } from "./buffer-pool.ts";
-import type { PieceCache, PieceStore, TorrentLayout } from "./piece-store.ts";
+import type { PieceCache, PieceStore, StoredTorrent, TorrentLayout } from "./piece-store.ts";
 import { UnitLru, type UnitOwner } from "./unit-lru.ts";
 
 /** Options of `createRamCache`. */
@@ -26,7 +26,17 @@ export function createRamCache(options: RamCacheOptions): PieceCache {
   let closed = false;
   return {
     buffers,
-    limitBytes: options.limitBytes,
+    get limitBytes() {
+      return lru.limitBytes;
+    },
+    setLimit: (limitBytes) => lru.setLimit(limitBytes),
+    torrents() {
+      const found = [...stores].map(([infohashHex, store]): StoredTorrent => {
+        const { totalBytes } = store.layout;
+        return { infohashHex, usedBytes: lru.bytesOfAll(store), totalBytes, isOpen: !store.closed };
+      });
+      return found.reverse().filter(({ usedBytes }) => usedBytes > 0);
+    },
     get usedBytes() {
       return lru.usedBytes;
     },
@@ -68,13 +78,13 @@ class RamStore implements PieceStore, UnitOwner {
   closed = false;
   protect: (piece: number) => boolean = () => false;
   onLost: (piece: number, reason: "evicted" | "deleted" | "io") => void = () => {};
-  readonly #layout: TorrentLayout;
+  readonly layout: TorrentLayout;
   readonly #lru: UnitLru;
   readonly #buffers: BufferPool;
   readonly #pieces = new Map<number, Uint8Array>();
 
   constructor(layout: TorrentLayout, lru: UnitLru, buffers: BufferPool) {
-    this.#layout = layout;
+    this.layout = layout;
     this.#lru = lru;
     this.#buffers = buffers;
     this.have = new Bitfield(layout.pieceCount);
@@ -86,7 +96,7 @@ class RamStore implements PieceStore, UnitOwner {
       return Promise.reject(new MillraceError(code, message));
     };
     if (this.closed) return refuse("closed", "the store is closed");
-    if (!(piece >= 0 && piece < this.#layout.pieceCount) || data.length !== pieceBytes(this.#layout, piece)) {
+    if (!(piece >= 0 && piece < this.layout.pieceCount) || data.length !== pieceBytes(this.layout, piece)) {
       return refuse("invalid_argument", `piece ${piece} of ${data.length} bytes does not fit the torrent`);
     }
     if (this.have.has(piece)) {
@@ -143,7 +153,7 @@ class RamStore implements PieceStore, UnitOwner {
   }
 
   fits(layout: TorrentLayout): boolean {
-    return layout.pieceLengthBytes === this.#layout.pieceLengthBytes && layout.totalBytes === this.#layout.totalBytes;
+    return layout.pieceLengthBytes === this.layout.pieceLengthBytes && layout.totalBytes === this.layout.totalBytes;
   }
 
   reopen(): RamStore {

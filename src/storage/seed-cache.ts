@@ -45,6 +45,13 @@ export function createSeedCache(options: Omit<DiskCacheOptions, "limitBytes">): 
       await restore(store, everything, -Infinity, clock);
       return store;
     },
+    torrents: () =>
+      [...stores].reverse().map(([infohashHex, store]) => {
+        const { totalBytes } = store.layout;
+        return { infohashHex, usedBytes: shared.lru.bytesOfAll(store), totalBytes, isOpen: true };
+      }),
+    setLimit: () => Promise.resolve(),
+    // They are the user's.
     remove: () => Promise.resolve(),
     async close() {
       await Promise.all([...stores.values()].map((store) => store.close()));

@@ -30,7 +30,7 @@ const NOTICE_PAUSE_MS = 60_000;
 
 /** The space used by each torrent of a cache. */
 export class UnitLru {
-  readonly limitBytes: number;
+  #limitBytes: number;
   readonly #nowMs: () => number;
   readonly #onOvershoot: () => void;
   /** Least recently used first. */
@@ -46,9 +46,27 @@ export class UnitLru {
 
   /** `limitBytes` 0 = none. `onOvershoot` is called when the limit can't be met, at most once per minute. */
   constructor(limitBytes: number, nowMs: () => number, onOvershoot: () => void) {
-    this.limitBytes = limitBytes;
+    this.#limitBytes = limitBytes;
     this.#nowMs = nowMs;
     this.#onOvershoot = onOvershoot;
+  }
+
+  /** 0: none. */
+  get limitBytes(): number {
+    return this.#limitBytes;
+  }
+
+  /** Changes the limit; resolves when what is too much is gone, as far as it may go. */
+  async setLimit(limitBytes: number): Promise<void> {
+    this.#limitBytes = limitBytes;
+    if (limitBytes > 0) await this.evict(this.#evictableSum - limitBytes);
+  }
+
+  /** Bytes of one owner. */
+  bytesOfAll(owner: UnitOwner): number {
+    let sum = this.#fixed.get(owner) ?? 0;
+    for (const { bytes } of this.#owners.get(owner)?.values() ?? []) sum += bytes;
+    return sum;
   }
 
   /** Bytes that count towards the limit. */

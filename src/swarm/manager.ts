@@ -336,6 +336,8 @@ export class TorrentSwarmManager implements SwarmManager {
       get limitBytes() {
         return cache.limitBytes;
       },
+      torrents: () => cache.torrents(),
+      setLimit: (limitBytes) => cache.setLimit(limitBytes),
       remove: (infohashHex) => cache.remove(infohashHex),
       close: () => cache.close(),
     };

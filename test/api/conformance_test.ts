@@ -200,6 +200,15 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
   }],
   ["set_limits", "download=125000&upload=0", OK],
   ["set_cushion", "value=90", OK],
+  ["storage_list", "first=0&count=50", {
+    kind: '="ram"',
+    limit: "integer",
+    used: "=0",
+    total: "=0",
+    torrents: [] as never,
+  }],
+  ["storage_remove", "", { freed: "=0" }],
+  ["storage_limit", "bytes=536870912", OK],
   ["get_settings", "", {
     version: { version: "string", code: "integer", platform: "string" },
     runtime: "string",

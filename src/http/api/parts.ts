@@ -46,6 +46,26 @@ export interface Operating {
   }[];
 }
 
+/** What is cached, for the person whose disk it is. */
+export interface StorageDesk {
+  /** Those used last first, at most `count` from `first` on; `total` of all. */
+  list(first: number, count: number): Promise<{ readonly total: number; readonly torrents: readonly CachedTorrent[] }>;
+  /** Removes a torrent, or with null all that are not in use; returns the bytes that are free now. Rejects with `not_found`, `conflict`, `denied`. */
+  remove(infohashHex: string | null): Promise<number>;
+  /** Until the engine ends; 0: none. Rejects with `denied` where the files are the user's own. */
+  setLimit(limitBytes: number): Promise<void>;
+}
+
+/** A torrent in the cache. */
+export interface CachedTorrent {
+  readonly infohashHex: string;
+  /** Null: its transport file is not known any more. */
+  readonly name: string | null;
+  readonly usedBytes: number;
+  readonly totalBytes: number;
+  readonly isInUse: boolean;
+}
+
 /** State of a torrent before it plays. */
 export interface TorrentProgress {
   /** Connected. */
@@ -159,6 +179,7 @@ export interface ApiParts {
   readonly closing: AbortSignal;
   readonly positions: Positions;
   readonly operating: Operating;
+  readonly storage: StorageDesk;
   readonly broadcasts: BroadcastDesk;
   /** null: the engine keeps nothing on disk. */
   readonly recordings: Recordings | null;

@@ -21,6 +21,7 @@ import { POSITION_METHODS } from "./methods/positions.ts";
 import { RECORDING_METHODS } from "./methods/recordings.ts";
 import { SEARCH_METHODS } from "./methods/search.ts";
 import { STATUS_METHODS } from "./methods/status.ts";
+import { STORAGE_METHODS } from "./methods/storage.ts";
 
 /** Methods that belong together. */
 export interface MethodGroup {
@@ -66,6 +67,7 @@ export const METHOD_GROUPS: readonly MethodGroup[] = [
     summary: "What the engine is set to, its tasks and its log.",
     methods: OPERATING_METHODS,
   },
+  { name: "Storage", summary: "What is cached of torrents.", methods: STORAGE_METHODS },
   { name: "Broadcasts", summary: "Live broadcasts that this engine sends.", methods: BROADCAST_METHODS },
   { name: "Recordings", summary: "Broadcasts and channels that are kept on disk.", methods: RECORDING_METHODS },
 ];
