@@ -67,6 +67,14 @@ export class MemoryCache implements PieceCache {
     return Promise.resolve(store);
   }
 
+  torrents(): [] {
+    return [];
+  }
+
+  setLimit(): Promise<void> {
+    return Promise.resolve();
+  }
+
   remove(infohashHex: string): Promise<void> {
     this.stores.delete(infohashHex);
     return Promise.resolve();
