@@ -150,7 +150,7 @@ test("lineText() says in the page's own words what is wrong with a line, after t
 test("statusOf() says in the page's own words why a session does not play, in every language but English", () => {
   const words = (error_message: string, error_code: string | null) => {
     const stat = { ...STAT, error_message, error_code };
-    return statusOf({ stat, contact: "ok", trouble: "", undecodable: "", mute: "" }).words;
+    return statusOf({ stat, contact: "ok", trouble: "", undecodable: "", mute: "", unsearchable: false }).words;
   };
   try {
     for (const [language, catalogue] of Object.entries(TEXTS)) {
