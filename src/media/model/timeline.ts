@@ -45,6 +45,8 @@ export interface RunSample {
   readonly data: Uint8Array;
   /** How long a text is shown, 90 kHz; absent: the file does not say, or it is no text. */
   readonly shown90k?: number;
+  /** What the container keeps beside a text: of WebVTT in Matroska a line of settings. Absent: nothing. */
+  readonly beside?: Uint8Array;
   /** Bytes that it takes in the file, where they are packed. Default: those of `data`. */
   readonly packedBytes?: number;
   /** True for silence in place of sound that could not be decoded. Default false. */

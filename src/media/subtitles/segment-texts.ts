@@ -50,7 +50,7 @@ export function segmentTexts(index: MediaIndex, layout: Layout, offset90k: numbe
   const { timeline, container } = index;
   if (timeline.kind === "tabled") return tabledTexts(index, layout, offset90k);
   const { runsOf } = layout;
-  if (container !== "matroska" || runsOf === undefined) return {};
+  if ((container !== "matroska" && container !== "mp4") || runsOf === undefined) return {};
   const found = index.tracks.flatMap((track, i) =>
     track.kind === "subtitle" && isTextCodec(track.codecId) ? [{ track, i }] : []
   ).slice(0, MAX_TRACKS);
@@ -75,12 +75,12 @@ export function segmentTexts(index: MediaIndex, layout: Layout, offset90k: numbe
     const reading = new ConsiderateSource(source);
     for (let run = first; run < end; run++) {
       for await (const batch of timeline.readRun(run, new Set([i]), reading, signal)) {
-        for (const { data, pts90k, shown90k } of batch) {
+        for (const { data, pts90k, shown90k, beside } of batch) {
           const shownMs = shown90k === undefined ? null : shown90k / 90;
           if (room.isFull) return cues;
           // A segment may have some megabytes of small texts.
           if (isTurnDue()) await turnWhenDue(signal);
-          room.add(cues, cuesOf(codecId, data, (pts90k + offset90k) / 90, shownMs));
+          room.add(cues, cuesOf(codecId, data, (pts90k + offset90k) / 90, shownMs, beside ?? null));
         }
       }
     }

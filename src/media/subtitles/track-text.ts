@@ -13,15 +13,15 @@ const BINARY_FORMS: Readonly<Record<string, (data: Uint8Array) => readonly Shown
 };
 
 /** What stands in the block of a text, by the container's codec id. */
-const FORMS: Readonly<Record<string, (raw: string) => Shown>> = {
+const FORMS: Readonly<Record<string, (raw: string, beside: string) => Shown>> = {
   "S_TEXT/UTF8": subRip,
   "S_TEXT/ASCII": subRip,
   "S_TEXT/ASS": subStation,
   "S_TEXT/SSA": subStation,
   "S_ASS": subStation,
   "S_SSA": subStation,
-  // As mkvmerge writes it: settings stand beside the block, and are not read.
-  "S_TEXT/WEBVTT": (raw) => ({ settings: "", text: vttText(raw) }),
+  // As mkvmerge writes it: settings, an identifier and comments stand beside the block, a line each.
+  "S_TEXT/WEBVTT": (raw, beside) => ({ settings: settingsIn(beside.split("\n", 1)[0]!), text: vttText(raw) }),
   // As ffmpeg writes it: an identifier and settings come first.
   "D_WEBVTT/SUBTITLES": (raw) => {
     const [, settings = "", ...lines] = raw.split("\n");
@@ -40,12 +40,23 @@ export function isTextCodec(codecId: string): boolean {
   return Object.hasOwn(FORMS, codecId) || Object.hasOwn(BINARY_FORMS, codecId);
 }
 
-/** The cues of one block; none when nothing of it is shown. Times in ms; `shownMs` null: the file does not say. */
-export function cuesOf(codecId: string, data: Uint8Array, startMs: number, shownMs: number | null): readonly Cue[] {
+/**
+ * The cues of one block; none when nothing of it is shown. Times in ms; `shownMs` null: the file does not say. `beside`: what
+ * the container keeps beside the block.
+ */
+export function cuesOf(
+  codecId: string,
+  data: Uint8Array,
+  startMs: number,
+  shownMs: number | null,
+  beside: Uint8Array | null = null,
+): readonly Cue[] {
   const durationMs = Math.min(MAX_SHOWN_MS, shownMs ?? UNKNOWN_SHOWN_MS);
   if (data.length > MAX_TEXT_BYTES || durationMs <= 0) return [];
   const binary = BINARY_FORMS[codecId];
-  const shown = binary !== undefined ? binary(data) : [FORMS[codecId]!(asText(data))];
+  const shown = binary !== undefined
+    ? binary(data)
+    : [FORMS[codecId]!(asText(data), beside === null ? "" : asText(beside))];
   return shown.flatMap(({ settings, text }) => {
     const lines = text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
     return lines.length === 0 ? [] : [{ startMs, endMs: startMs + durationMs, settings, text: lines.join("\n") }];

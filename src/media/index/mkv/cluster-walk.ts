@@ -3,7 +3,7 @@ import type { ByteLender, ByteSource } from "../../../bytes/source.ts";
 import { turnWhenDue } from "../../../bytes/turn.ts";
 import { readBlockHead } from "./block.ts";
 import { ClusterWindow } from "./cluster-window.ts";
-import { children, MAX_HEADER_BYTES, readHeader, uint } from "./ebml.ts";
+import { children, type ElementBudget, MAX_HEADER_BYTES, readHeader, uint } from "./ebml.ts";
 import { ID, SEGMENT_CHILDREN } from "./ids.ts";
 
 /** A block in place. `bytes` stays valid until the walk gives it back. */
@@ -19,6 +19,8 @@ export interface WalkedBlock {
   readonly keyframe: boolean;
   /** How long it is shown, in timestamp units; null: the file does not say. */
   readonly duration: number | null;
+  /** Settings of a text that stand beside it (`BlockAdditional`), as long as `bytes` are valid; null: none. */
+  readonly beside: Uint8Array | null;
   readonly flags: number;
   /** The block's payload after its head is `bytes[body, end)`. */
   readonly bytes: Uint8Array;
@@ -40,6 +42,9 @@ const MAX_BLOCK_BYTES = 8 * 1024 * 1024;
 const TURN_STEPS = 2048;
 /** Most elements of a block group to read: real ones have 10 at most. */
 const MAX_GROUP_ELEMENTS = 64;
+
+/** Longest additions to a block that are read, bytes: settings of WebVTT have some dozens. */
+const MAX_BESIDE_BYTES = 4096;
 
 const BLOCK_LEVEL: ReadonlySet<number> = new Set([
   ID.TIMESTAMP,
@@ -172,7 +177,7 @@ export class ClusterWalk {
       }
       const place = { clusterAt: this.#clusterAt, blockAt, elementBytes: headerBytes + size };
       const block = header.id === ID.SIMPLE_BLOCK
-        ? this.#block(header.body, end, place, null, null)
+        ? this.#block(header.body, end, place, null, null, null)
         : this.#group(header.body, end, place);
       if (block !== null) return block;
     }
@@ -259,6 +264,7 @@ export class ClusterWalk {
     place: BlockPlace,
     keyframe: boolean | null,
     duration: number | null,
+    beside: Uint8Array | null,
   ): WalkedBlock | null {
     const { bytes } = this.#window;
     const head = readBlockHead(bytes, at, end);
@@ -269,6 +275,7 @@ export class ClusterWalk {
       time: this.#time + head.relativeTime,
       keyframe: keyframe ?? (head.flags & 0x80) !== 0,
       duration,
+      beside,
       flags: head.flags,
       bytes,
       body: head.body,
@@ -282,13 +289,33 @@ export class ClusterWalk {
     let bodyEnd = 0;
     let keyframe = true;
     let duration: number | null = null;
-    for (const child of children(bytes.subarray(at, end), { left: MAX_GROUP_ELEMENTS })) {
+    let beside: Uint8Array | null = null;
+    const budget = { left: MAX_GROUP_ELEMENTS };
+    for (const child of children(bytes.subarray(at, end), budget)) {
+      if (child.id === ID.BLOCK_ADDITIONS && child.data.length <= MAX_BESIDE_BYTES) {
+        beside ??= firstAddition(child.data, budget);
+      }
       if (child.id === ID.REFERENCE_BLOCK) keyframe = false;
       if (child.id === ID.BLOCK_DURATION && child.data.length <= 8) duration = uint(child.data);
       if (child.id !== ID.BLOCK) continue;
       body = child.data.byteOffset - bytes.byteOffset;
       bodyEnd = body + child.data.length;
     }
-    return body < 0 ? null : this.#block(body, bodyEnd, place, keyframe, duration);
+    return body < 0 ? null : this.#block(body, bodyEnd, place, keyframe, duration, beside);
   }
+}
+
+/** The addition of number 1, the default: of WebVTT its settings, identifier and comments. */
+function firstAddition(additions: Uint8Array, budget: ElementBudget): Uint8Array | null {
+  for (const more of children(additions, budget)) {
+    if (more.id !== ID.BLOCK_MORE) continue;
+    let number = 1;
+    let found: Uint8Array | null = null;
+    for (const { id, data } of children(more.data, budget)) {
+      if (id === ID.BLOCK_ADD_ID && data.length <= 8) number = uint(data);
+      if (id === ID.BLOCK_ADDITIONAL) found = data;
+    }
+    if (number === 1 && found !== null) return found;
+  }
+  return null;
 }

@@ -70,7 +70,7 @@ class Cut {
     if (block.clusterAt !== this.#cluster || block.blockAt >= searchBytes) return "cluster";
     // They wait for longer than the read that holds them is lent.
     const bytes = block.bytes.slice(block.body, block.end);
-    this.held.push({ ...block, bytes, body: 0, end: bytes.length });
+    this.held.push({ ...block, beside: block.beside?.slice() ?? null, bytes, body: 0, end: bytes.length });
     return "held";
   }
 }
@@ -123,6 +123,7 @@ class Collector {
       const more = track.kind === "subtitle"
         ? {
           ...block.duration === null ? {} : { shown90k: Math.round(block.duration * timestampScaleNs * 9e-5) },
+          ...block.beside === null ? {} : { beside: block.beside.slice() },
           ...entry.isDeflated ? { packedBytes: packed.length } : {},
         }
         : {};

@@ -38,6 +38,8 @@ interface PlacedSample {
   readonly sample: FragmentSample;
   readonly pts90k: number;
   readonly dts90k: number;
+  /** How long a text is shown; of anything else null. */
+  readonly shown90k: number | null;
 }
 
 /** Reader of runs. `isGuessed` runs begin at the first fragment with a random access point at or after their start. */
@@ -124,7 +126,7 @@ export class FragmentReader {
     latest: Map<number, number>,
   ): PlacedSample[] {
     const placed = samples.map((sample): PlacedSample => {
-      const { timescale, shiftS } = this.#movie.tracks[sample.track]!;
+      const { timescale, shiftS, track } = this.#movie.tracks[sample.track]!;
       const offsetS = shiftS - this.#times.zeroS;
       const lag = this.#times.lagUnits[sample.track]!;
       const startUnits = (run.startDts90k / 90000 - offsetS) * timescale - lag;
@@ -136,7 +138,8 @@ export class FragmentReader {
       const dts90k = told90k <= last90k && told90k > last90k - MAX_OVERLAP_90K ? last90k + 1 : told90k;
       latest.set(sample.track, dts90k);
       const pts90k = Math.round(((units + sample.shiftUnits) / timescale + offsetS) * 90000);
-      return { sample, dts90k, pts90k: Math.max(pts90k, dts90k) };
+      const shown90k = track.kind === "subtitle" ? Math.round(sample.durationUnits * 90000 / timescale) : null;
+      return { sample, dts90k, pts90k: Math.max(pts90k, dts90k), shown90k };
     });
     return placed.sort((a, b) => a.dts90k - b.dts90k || a.sample.track - b.sample.track);
   }
@@ -180,10 +183,11 @@ function isPrintable(box: TopLevelBox | null): boolean {
   return box !== null && /^[ -~]{4}$/.test(box.type);
 }
 
-function toRunSample({ sample, pts90k, dts90k }: PlacedSample, batch: ExtentBatch, i: number): RunSample {
+function toRunSample({ sample, pts90k, dts90k, shown90k }: PlacedSample, batch: ExtentBatch, i: number): RunSample {
   const from = batch.from[i]!;
   const data = batch.data[i]!.subarray(from, from + sample.sizeBytes);
-  return { track: sample.track, pts90k, dts90k, keyframe: sample.keyframe, data };
+  const shown = shown90k === null ? {} : { shown90k };
+  return { track: sample.track, pts90k, dts90k, keyframe: sample.keyframe, data, ...shown };
 }
 
 /** Whether the fragment begins with a random access point of its video (or is audio only). */
