@@ -153,6 +153,6 @@ export class LivePeer {
     const isNew = this.knowsHeader(seq);
     if (this.second === null) return isNew;
     const other = lane === this.second ? this.lane : this.second;
-    return lane.headers.add(seq) && (isNew || other.headers.has(seq));
+    return (isNew || other.headers.has(seq)) && lane.headers.add(seq);
   }
 }
