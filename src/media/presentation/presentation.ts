@@ -2,6 +2,7 @@
 import { DEFAULT_SEGMENT_TARGET_MS } from "../layout/segment-plan.ts";
 import { buildProgram, type Program } from "../mux/ts/program.ts";
 import { START_OFFSET_90K } from "../mux/ts/timing.ts";
+import { captionsOf } from "./captions.ts";
 import { pictureNotes } from "./picture-notes.ts";
 import { carrierOf, FMP4, hasData, requirePictures } from "../mux/carrier.ts";
 import { fragmentOffset90k, layOutFragments } from "../layout/fragment-layout.ts";
@@ -95,6 +96,7 @@ export async function presentIndex(
     ts,
     hls,
     planHls: () => Promise.resolve(hls),
+    ...captionsOf(index, selection.indexes.find((track) => tracks[track]!.kind === "video")),
     ...renditionsOf(index, selection, carrier, { target90k, offset90k, isVideo }, layout.faults),
     tsFrom(ms) {
       const first = segmentAt(hls, ms);
