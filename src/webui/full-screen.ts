@@ -1,4 +1,4 @@
-/** Full screen of the picture together with its title, words and menus, and when those make room for the picture. */
+/** Full screen of the player with its controls, and when those make room for the picture. */
 import { useEffect, useState } from "./state.ts";
 
 /** After the last movement until only the picture is shown, ms. */
@@ -14,31 +14,32 @@ export function toggleFullScreen(element: HTMLElement): void {
   void change.catch(() => {});
 }
 
-/** What `useFullScreen` returns. */
-export interface FullScreen {
-  readonly isFull: boolean;
-  /** Nobody touched anything for a while. */
-  readonly isIdle: boolean;
-}
-
-/** Follows the full screen of the page, and whether somebody does something in it. An open menu counts as that. */
-export function useFullScreen(): FullScreen {
+/** Whether the page shows something in full screen. */
+export function useFullScreen(): boolean {
   const [isFull, setFull] = useState(document.fullscreenElement !== null);
-  const [isIdle, setIdle] = useState(false);
   useEffect(() => {
     const changed = () => setFull(document.fullscreenElement !== null);
     document.addEventListener("fullscreenchange", changed);
     return () => document.removeEventListener("fullscreenchange", changed);
   }, []);
+  return isFull;
+}
+
+/**
+ * Whether nobody touched anything for a while. While `isKept` the controls stay; an open menu, and a heading that a screen
+ * reader begins with, keep them, too.
+ */
+export function useIdle(theatre: () => HTMLElement | null, isKept: boolean): boolean {
+  const [isIdle, setIdle] = useState(false);
   useEffect(() => {
-    if (!isFull) return;
+    if (isKept) return;
     let timer: ReturnType<typeof setTimeout>;
     const rest = () => {
-      const full = document.fullscreenElement;
-      if (full?.querySelector(".menu [aria-expanded=true]")) return wake();
+      const whole = theatre();
+      if (whole?.querySelector(".menu [aria-expanded=true]")) return wake();
       // What cannot be seen has no focus: the keys belong to the picture again.
       const active = document.activeElement as HTMLElement;
-      if (full?.contains(active) && active !== full) full.querySelector("video")?.focus();
+      if (whole?.contains(active) && active.tagName !== "H1") whole.querySelector("video")?.focus();
       setIdle(true);
     };
     const wake = () => {
@@ -54,6 +55,6 @@ export function useFullScreen(): FullScreen {
       setIdle(false);
       for (const event of events) removeEventListener(event, wake);
     };
-  }, [isFull]);
-  return { isFull, isIdle };
+  }, [isKept]);
+  return isIdle;
 }

@@ -1,7 +1,13 @@
 /** The keys of a keyboard, a headset and a lock screen. */
 
 /** Steps of the arrow keys and of the system's seek buttons, s. */
-const SEEK_STEP_S = 10;
+export const SEEK_STEP_S = 10;
+/** Steps of the speed keys, and its ends. */
+const SPEED_STEP = 0.25;
+const SLOWEST = 0.5;
+const FASTEST = 2;
+/** Steps of the volume, of 1. */
+export const VOLUME_STEP = 0.1;
 
 /**
  * Handles the keys of a page that plays `video`; returns how to stop that. Keys of buttons and fields stay theirs. `fill`
@@ -12,16 +18,47 @@ export function listenToKeys(video: () => HTMLVideoElement | null, fill: () => v
     const element = video();
     if (element === null || event.ctrlKey || event.metaKey || event.altKey) return;
     if ((event.target as HTMLElement).closest("button, a, input, select, summary, .button")) return;
-    if ([" ", "k", "Enter"].includes(event.key)) element.paused ? void element.play() : element.pause();
-    else if (event.key === "ArrowLeft") element.currentTime -= SEEK_STEP_S;
-    else if (event.key === "ArrowRight") element.currentTime += SEEK_STEP_S;
-    else if (event.key === "f") fill();
-    else if (event.key === "m") element.muted = !element.muted;
-    else return;
+    const action = actionOf(event.key, element, fill);
+    if (action === null) return;
+    action();
     event.preventDefault();
   };
   addEventListener("keydown", pressed);
   return () => removeEventListener("keydown", pressed);
+}
+
+/** What a key does; null: nothing. */
+function actionOf(key: string, video: HTMLVideoElement, fill: () => void): (() => unknown) | null {
+  const seek = (seconds: number) => () => video.currentTime = Math.max(0, video.currentTime + seconds);
+  const speed = (step: number) => () =>
+    video.playbackRate = Math.min(FASTEST, Math.max(SLOWEST, video.playbackRate + step));
+  const louder = (step: number) => () => video.volume = Math.min(1, Math.max(0, video.volume + step));
+  switch (key) {
+    case " ":
+    case "k":
+    case "Enter":
+      return () => video.paused ? video.play() : video.pause();
+    case "ArrowLeft":
+    case "j":
+      return seek(-SEEK_STEP_S);
+    case "ArrowRight":
+    case "l":
+      return seek(SEEK_STEP_S);
+    case "<":
+      return speed(-SPEED_STEP);
+    case ">":
+      return speed(SPEED_STEP);
+    case "+":
+      return louder(VOLUME_STEP);
+    case "-":
+      return louder(-VOLUME_STEP);
+    case "f":
+      return fill;
+    case "m":
+      return () => video.muted = !video.muted;
+    default:
+      return null;
+  }
 }
 
 /** Shows the system what plays, and obeys its buttons; returns how to stop that. */

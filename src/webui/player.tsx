@@ -13,23 +13,27 @@ import {
   type Stat,
   stopPlayback,
 } from "./engine.ts";
-import { CAN_FILL, toggleFullScreen, useFullScreen } from "./full-screen.ts";
+import { Controls } from "./controls.tsx";
+import { CAN_FILL, toggleFullScreen, useFullScreen, useIdle } from "./full-screen.ts";
 import { OnAir } from "./guide.tsx";
 import { Heading } from "./heading.tsx";
+import { IconButton } from "./icons.tsx";
 import { type Attached, attachHls, NO_SOUNDS, type Sounds } from "./hls.ts";
 import { randomId } from "./insecure.ts";
 import { LiveBar } from "./live-bar.tsx";
 import { joinMediaSession, listenToKeys } from "./media-keys.ts";
+import { MoreMenu } from "./more-menu.tsx";
 import type { Stream } from "./naming.ts";
-import { PeerList } from "./peer-list.tsx";
-import { PiecePicture } from "./piece-picture.tsx";
-import { type Contact, figuresText, statusOf } from "./player-status.ts";
+import { PlayOn } from "./play-on.tsx";
+import { Filling, Notice, Statistics } from "./player-notice.tsx";
+import { type Contact, statusOf } from "./player-status.ts";
 import { keep, kept } from "./preferences.ts";
 import { WatchedPosition } from "./resume.ts";
-import { SharePanel } from "./share-panel.tsx";
+import { playerAddress } from "./share-panel.tsx";
 import { useEffect, useState } from "./state.ts";
 import { errorText, text } from "./texts.ts";
 import { FileMenu, SoundMenu, SubtitleMenu } from "./track-menu.tsx";
+import { useVideoState } from "./video-state.ts";
 
 /** Properties of `Player`. */
 export interface PlayerProps {
@@ -91,8 +95,9 @@ export function Player(props: PlayerProps) {
   const language = useRef(kept("sound"));
   const playing = useRef<Attached>(null);
   const [attempt, setAttempt] = useState(0);
-  const [played, setPlayed] = useState<number | null>(null);
-  const { isFull, isIdle } = useFullScreen();
+  const [showsFigures, setShowsFigures] = useState(false);
+  const isFull = useFullScreen();
+  const playback = useVideoState(() => video.current);
   const watched = useRef<Watched>(null);
   if (watched.current?.at !== at) {
     watched.current = {
@@ -161,6 +166,9 @@ export function Player(props: PlayerProps) {
   useEffect(() => {
     const volume = Number(kept("volume"));
     if (volume > 0 && volume <= 1) video.current!.volume = volume;
+    const { classList } = document.documentElement;
+    classList.add("watching");
+    return () => classList.remove("watching");
   }, []);
 
   /** Of the session before. */
@@ -184,7 +192,6 @@ export function Player(props: PlayerProps) {
     if (!Number.isFinite(duration) || duration === 0) return;
     file.lastS = currentTime;
     file.resume.note(currentTime, duration);
-    setPlayed(currentTime / duration);
     // A film that was left off is at its beginning before it is moved there.
     if (started === null || currentTime < 1 || Math.abs(currentTime - file.addressedS) < ADDRESS_EVERY_S) return;
     file.addressedS = currentTime;
@@ -198,17 +205,32 @@ export function Player(props: PlayerProps) {
   }, [refused, missing.sound, missing.picture]);
   const state = statusOf({ stat, contact, trouble, undecodable, mute: missing.sound, unsearchable });
   const isWaiting = trouble === "" && undecodable === "" && (stat === null || stat.status === "prefuf");
+  const isIdle = useIdle(() => theatre.current, playback.isPaused || state.isTrouble);
+  const toggle = (event: Event) => {
+    // A finger shows the controls; a mouse has shown them on its way.
+    if ((event as PointerEvent).pointerType === "touch") return;
+    const element = video.current!;
+    element.paused ? void element.play().catch(() => {}) : element.pause();
+  };
+  const aac = (
+    <button
+      type="button"
+      class={missing.sound !== "" && !withAac ? "big" : ""}
+      aria-pressed={String(withAac)}
+      onClick={() => setWithAac(!withAac)}
+    >
+      {text("withAac")}
+    </button>
+  );
+  const isMute = missing.sound !== "" || undecodable !== "";
   return (
     <section class="player">
       <div ref={theatre} class={isIdle ? "theatre idle" : "theatre"}>
-        <Heading words={title} />
         <div class="screen">
           <video
             ref={video}
-            controls
             playsInline
             tabIndex={0}
-            controlsList={CAN_FILL ? "nofullscreen" : undefined}
             onTimeUpdate={moved}
             onPause={() => {
               file.resume.tell();
@@ -221,86 +243,72 @@ export function Player(props: PlayerProps) {
             }}
             onRateChange={() => video.current!.defaultPlaybackRate = video.current!.playbackRate}
             onVolumeChange={() => keep("volume", String(video.current!.volume))}
-            onDblClick={CAN_FILL ? fill : undefined}
+            onClick={toggle}
+            onDblClick={fill}
             onEnded={() => next?.()}
           />
-          {isWaiting ? <Filling percent={stat?.progress ?? 0} /> : null}
+          {/* What draws subtitles itself does it here: over the picture, under the controls. */}
+          <div class="drawings" />
         </div>
-        {stat === null ? <div class="channel" /> : <PiecePicture stat={stat} played={played} />}
-        {started?.is_live === 1 ? <LiveBar video={() => video.current} /> : null}
-        {started?.is_live === 1 ? <OnAir stream={stream} infohash={infohash} /> : null}
-        <p class={state.isTrouble ? "status trouble" : "status"} role="status">{state.words}</p>
-        <p class="figures">{stat === null ? "" : figuresText(stat)}</p>
-        <div class="actions">
-          <button type="button" onClick={props.back}>{text("back")}</button>
+        {isWaiting ? <Filling percent={stat?.progress ?? 0} /> : playback.isStarved ? <div class="wheel" /> : null}
+        <div class="top">
+          <IconButton icon="back" label={text("back")} press={props.back} />
+          <div>
+            <Heading words={title} />
+            {started?.is_live === 1 ? <OnAir stream={stream} infohash={infohash} /> : null}
+          </div>
+          <FileMenu files={files} at={at} choose={props.choose} />
+        </div>
+        <Notice words={state.words} isTrouble={state.isTrouble} stat={isWaiting ? stat : null}>
           {contact === "over" || trouble !== ""
             ? <button type="button" class="big" onClick={again}>{text("again")}</button>
             : null}
           {started === null || stat === null || stat.cushion_wait_s === null
             ? null
             : <button type="button" class="big" onClick={() => playNow(started)}>{text("playAnyway")}</button>}
-          {next === null ? null : <button type="button" onClick={next}>{text("next")}</button>}
-          {missing.sound === "" && undecodable === "" && !withAac ? null : (
-            <button
-              type="button"
-              class={missing.sound !== "" && !withAac ? "big" : ""}
-              aria-pressed={String(withAac)}
-              onClick={() => setWithAac(!withAac)}
-            >
-              {text("withAac")}
-            </button>
-          )}
-          <FileMenu files={files} at={at} choose={props.choose} />
-          <SoundMenu
-            tracks={stat?.tracks ?? []}
-            sounds={sounds}
-            pick={(n, chosen) => {
-              prefer(chosen);
-              playing.current?.chooseSound(n);
-            }}
-            choose={(chosen) => {
-              prefer(chosen);
-              // What the player did not list it cannot decode.
-              if (sounds.list.length > 1 && !withAac) setWithAac(true);
-              else again();
-            }}
-          />
-          <SubtitleMenu video={() => video.current} />
-          {CAN_FILL
-            ? <button type="button" aria-pressed={String(isFull)} onClick={fill}>{text("fullScreen")}</button>
-            : null}
-          {document.pictureInPictureEnabled
-            ? (
-              <button type="button" onClick={() => void video.current!.requestPictureInPicture().catch(() => {})}>
-                {text("pictureInPicture")}
+          {isMute && !withAac ? aac : null}
+          {isMute ? <a class="button" href={`vlc://${playerAddress(stream)}`}>{text("openIn")}</a> : null}
+        </Notice>
+        {showsFigures && stat !== null ? <Statistics stat={stat} close={() => setShowsFigures(false)} /> : null}
+        <Controls
+          video={() => video.current}
+          state={playback}
+          stat={stat}
+          liveBar={started?.is_live === 1 ? <LiveBar video={() => video.current} /> : null}
+          next={next}
+          isFull={isFull}
+          fill={fill}
+          tracks={[
+            <SoundMenu
+              tracks={stat?.tracks ?? []}
+              sounds={sounds}
+              video={() => video.current}
+              volume={playback.isMuted ? 0 : playback.volume}
+              pick={(n, chosen) => {
+                prefer(chosen);
+                playing.current?.chooseSound(n);
+              }}
+              choose={(chosen) => {
+                prefer(chosen);
+                // What the player did not list it cannot decode.
+                if (sounds.list.length > 1 && !withAac) setWithAac(true);
+                else again();
+              }}
+            />,
+            <SubtitleMenu video={() => video.current} />,
+          ]}
+          cast={<PlayOn stream={stream} at={() => started?.is_live === 0 ? file.lastS : 0} sent={props.sent} />}
+          more={
+            <MoreMenu title={title} stream={stream} infohash={infohash} files={files.length}>
+              {isMute || withAac ? aac : null}
+              <button type="button" aria-pressed={String(showsFigures)} onClick={() => setShowsFigures(!showsFigures)}>
+                {text("statistics")}
               </button>
-            )
-            : null}
-        </div>
+            </MoreMenu>
+          }
+        />
       </div>
-      <SharePanel
-        title={title}
-        stream={stream}
-        infohash={infohash}
-        files={files.length}
-        at={() => started?.is_live === 0 ? file.lastS : 0}
-        sent={props.sent}
-      />
-      {stat === null ? null : <PeerList stat={stat} />}
     </section>
-  );
-}
-
-/** The basin that fills with the first seconds. */
-function Filling({ percent }: { readonly percent: number }) {
-  return (
-    <div class="filling" aria-hidden="true">
-      <svg viewBox="0 0 100 100">
-        <circle class="basin" cx="50" cy="50" r="44" />
-        <circle class="level" cx="50" cy="50" r="44" pathLength="100" stroke-dasharray={`${percent} 100`} />
-      </svg>
-      <b>{percent} %</b>
-    </div>
   );
 }
 

@@ -1,9 +1,8 @@
 /** @jsxImportSource hono/jsx/dom */
 /** How to open what plays elsewhere: in a player, on the phone, on the TV, in the library. */
-import { BASE, call, type OtherPlayer } from "./engine.ts";
+import { BASE, call } from "./engine.ts";
 import { copyText } from "./insecure.ts";
 import { isLoopback, itemParams, listAddress, type Stream } from "./naming.ts";
-import { PlayOn } from "./play-on.tsx";
 import { QrCode } from "./qr.tsx";
 import { useState } from "./state.ts";
 import { errorText, text } from "./texts.ts";
@@ -16,19 +15,13 @@ export interface SharePanelProps {
   readonly infohash: string;
   /** Files of its torrent. */
   readonly files: number;
-  /** Where the picture stands, s; 0 of a broadcast. */
-  readonly at: () => number;
-  /** Called once the stream plays on another player. */
-  readonly sent: (player: OtherPlayer) => void;
 }
 
 /** The buttons, and the code where one can be scanned. */
-export function SharePanel({ title, stream, infohash, files, at, sent }: SharePanelProps) {
+export function SharePanel({ title, stream, infohash, files }: SharePanelProps) {
   const [note, setNote] = useState("");
   const [shows, setShows] = useState(false);
-  // Players that read the file itself have its own subtitles, chapters and fonts; a broadcast is no file.
-  const route = stream["_idx"] === undefined ? "getstream" : "getfile";
-  const playUrl = `${location.origin}${BASE}/engine/${route}?${new URLSearchParams(stream)}`;
+  const playUrl = playerAddress(stream);
   const pageUrl = `${location.origin}${BASE}/${location.hash}`;
   const copy = () => copyText(playUrl).then((isCopied) => setNote(isCopied ? text("copied") : playUrl));
   const noted = (adding: Promise<unknown>) =>
@@ -38,7 +31,6 @@ export function SharePanel({ title, stream, infohash, files, at, sent }: SharePa
   return (
     <div class="share">
       <div class="actions">
-        <PlayOn stream={stream} at={at} sent={sent} note={setNote} />
         {stream["item"] === undefined ? <button type="button" onClick={add}>{text("addToLibrary")}</button> : null}
         {files > 1 ? <button type="button" onClick={addAll}>{text("addAll", files)}</button> : null}
         <button type="button" onClick={copy}>{text("copyLink")}</button>
@@ -54,6 +46,12 @@ export function SharePanel({ title, stream, infohash, files, at, sent }: SharePa
         : null}
     </div>
   );
+}
+
+/** The address for other players. Those that read the file itself have its own subtitles and fonts; a broadcast is no file. */
+export function playerAddress(stream: Stream): string {
+  const route = stream["_idx"] === undefined ? "getstream" : "getfile";
+  return `${location.origin}${BASE}/engine/${route}?${new URLSearchParams(stream)}`;
 }
 
 /** Adds each file of a torrent as an item of its own. */

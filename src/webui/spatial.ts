@@ -32,19 +32,19 @@ export function moveFocusByArrows(): void {
     const active = document.activeElement;
     if (event.key === "Enter" && active instanceof HTMLSelectElement) return openSelect(active, event);
     if (!event.key.startsWith("Arrow") || (active !== null && usesArrow(active, event.key))) return;
-    const full = document.fullscreenElement;
-    // What lies behind an open dialog or a full screen takes no focus.
-    const scope = document.querySelector("dialog[open]") ?? full ?? document;
+    // What lies behind an open dialog or the player takes no focus.
+    const player = document.querySelector(".theatre");
+    const scope = document.querySelector("dialog[open]") ?? player ?? document;
     const all = [...scope.querySelectorAll<HTMLElement>(FOCUSABLE)].filter(isSeen);
     const isSideways = event.key === "ArrowLeft" || event.key === "ArrowRight";
     const isNowhere = active === null || active === scope || active.matches("body, main, h1, video");
     if (isNowhere && isSideways && (active === null || document.querySelector("video") !== null)) return;
-    // In full screen everything lies over the picture.
-    const next = full !== null && isNowhere
-      ? all.find((element) => !element.matches("video"))
+    // In the player everything lies over the picture; its row comes first.
+    const next = player !== null && isNowhere
+      ? all.find((element) => element.closest(".row") !== null)
       : active === null || active.matches("body, main") || active === scope
       ? all.find((element) => element.closest("main") !== null)
-      : nearest(active, all, event.key) ?? full?.querySelector<HTMLElement>("video");
+      : nearest(active, all, event.key) ?? player?.querySelector<HTMLElement>("video");
     if (!next || next === active) return;
     next.focus();
     event.preventDefault();

@@ -175,6 +175,12 @@ export function durationText(seconds: number): string {
   return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "short" }).format(value);
 }
 
+/** Seconds with their sign, as a delay has them. */
+export function secondsText(seconds: number): string {
+  const style = { style: "unit", unit: "second", unitDisplay: "narrow", signDisplay: "exceptZero" } as const;
+  return new Intl.NumberFormat(language, style).format(seconds);
+}
+
 /** Seconds as a clock shows them. */
 export function clockText(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));

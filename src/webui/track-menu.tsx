@@ -1,11 +1,14 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Which sound is heard, which subtitles are shown, which file plays. */
+import { useRef } from "hono/jsx/dom";
 import type { ApiMediaFile, ApiTrack } from "./engine.ts";
 import type { Sounds } from "./hls.ts";
-import { Menu } from "./menu.tsx";
+import { VOLUME_STEP } from "./media-keys.ts";
+import { Menu, Stepper } from "./menu.tsx";
 import { keep, kept } from "./preferences.ts";
 import { useEffect, useState } from "./state.ts";
-import { languageText, text } from "./texts.ts";
+import { SubtitleDelay } from "./subtitle-delay.ts";
+import { languageText, secondsText, text } from "./texts.ts";
 
 /** Properties of `SoundMenu`. */
 export interface SoundMenuProps {
@@ -16,10 +19,13 @@ export interface SoundMenuProps {
   readonly pick: (n: number, language: string) => void;
   /** Plays again with the sound of a language. */
   readonly choose: (language: string) => void;
+  readonly video: () => HTMLVideoElement | null;
+  /** From 0 to 1. */
+  readonly volume: number;
 }
 
-/** The sounds that the player can change to, and the languages that only another start has; nothing where there is one. */
-export function SoundMenu({ tracks, sounds: { list, heard }, pick, choose }: SoundMenuProps) {
+/** The sounds that the player can change to, the languages that only another start has, and the volume. */
+export function SoundMenu({ tracks, sounds: { list, heard }, pick, choose, video, volume }: SoundMenuProps) {
   const picked = list.map(({ name, lang = "" }, n) => ({
     value: String(n),
     label: lang === "" ? name : [languageText(lang), ...name.split(", ").slice(1)].join(", "),
@@ -31,15 +37,27 @@ export function SoundMenu({ tracks, sounds: { list, heard }, pick, choose }: Sou
   const others = languages.filter((language) => list.length < 2 || !known.has(languageText(language)))
     .map((language) => ({ value: language, label: languageText(language) }));
   const choices = list.length < 2 ? others : [...picked, ...others];
-  if (choices.length < 2) return null;
+  const louder = (step: number) => () => {
+    const element = video()!;
+    element.muted = false;
+    element.volume = Math.min(1, Math.max(0, Math.round(10 * (element.volume + step)) / 10));
+  };
   return (
     <Menu
       label={text("sound")}
-      choices={choices}
+      icon="sound"
+      choices={choices.length < 2 ? [] : choices}
       value={list.length < 2 ? languages[0]! : String(heard)}
       choose={(value) =>
         list.length >= 2 && /^\d+$/.test(value) ? pick(Number(value), list[Number(value)]!.lang ?? "") : choose(value)}
-    />
+    >
+      <Stepper
+        label={text("volume")}
+        value={`${Math.round(100 * volume)} %`}
+        lower={louder(-VOLUME_STEP)}
+        raise={louder(VOLUME_STEP)}
+      />
+    </Menu>
   );
 }
 
@@ -50,11 +68,23 @@ export interface SubtitleMenuProps {
 
 /** The place of no subtitles. */
 const OFF = -1;
+/** One press moves them by this, s. */
+const DELAY_STEP_S = 0.25;
 
-/** The subtitles that the player knows; those of the language that was chosen last are on. Nothing where there are none. */
+/** The subtitles that the player knows; those of the language that was chosen last are on. */
 export function SubtitleMenu({ video }: SubtitleMenuProps) {
   const [tracks, setTracks] = useState<readonly TextTrack[]>([]);
   const [shown, setShown] = useState(OFF);
+  const [delayS, setDelayS] = useState(0);
+  const delay = useRef<SubtitleDelay>(null);
+  useEffect(() => {
+    delay.current = new SubtitleDelay(video()!);
+    return () => delay.current?.close();
+  }, []);
+  const later = (step: number) => () => {
+    setDelayS(delayS + step);
+    delay.current!.set(delayS + step);
+  };
   useEffect(() => {
     const { textTracks } = video()!;
     const look = () => {
@@ -76,7 +106,6 @@ export function SubtitleMenu({ video }: SubtitleMenuProps) {
       for (const event of ["removetrack", "change"]) textTracks.removeEventListener(event, look);
     };
   }, []);
-  if (tracks.length === 0) return null;
   const choose = (place: number) => {
     const chosen = tracks[place];
     show(video()!, chosen);
@@ -86,13 +115,23 @@ export function SubtitleMenu({ video }: SubtitleMenuProps) {
   return (
     <Menu
       label={text("subtitles")}
+      icon="subtitles"
       choices={[
         { value: String(OFF), label: text("off") },
         ...tracks.map(({ label, language }, n) => ({ value: String(n), label: label || languageText(language) })),
       ]}
       value={String(shown)}
       choose={(value) => choose(Number(value))}
-    />
+    >
+      {shown === OFF ? null : (
+        <Stepper
+          label={text("delay")}
+          value={secondsText(delayS)}
+          lower={later(-DELAY_STEP_S)}
+          raise={later(DELAY_STEP_S)}
+        />
+      )}
+    </Menu>
   );
 }
 
@@ -121,6 +160,7 @@ export function FileMenu({ files, at, choose }: FileMenuProps) {
   return (
     <Menu
       label={text("file")}
+      icon="files"
       choices={files.map(({ filename }, n) => ({ value: String(n), label: filename }))}
       value={String(at)}
       choose={(value) => choose(Number(value))}

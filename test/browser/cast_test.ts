@@ -57,9 +57,11 @@ test("a film is sent to a television, paused and stopped there", async () => {
   await page.goto(`http://${PAGE_HOST}:${server.address.port}/#/play?${new URLSearchParams({ q: seeder.magnet })}`);
   const television = page.locator("button.other:has-text('Living room')");
   await until("the television is found", async () => {
-    await page.click(".play-on button[aria-expanded]");
-    await page.waitForFunction(() => !/Looking/.test(document.querySelector(".share .note")!.textContent!));
-    return await television.count() === 1;
+    await page.click(".play-on button[aria-expanded=false]");
+    await page.waitForFunction(() => !/Looking/.test(document.querySelector(".play-on .note")!.textContent!));
+    if (await television.count() === 1) return true;
+    await page.keyboard.press("Escape");
+    return false;
   }, 60_000);
   await television.click();
   await page.waitForSelector(".cast", { timeout: 60_000 });

@@ -100,7 +100,7 @@ test("a page sends what it plays to another page, and shows an error when that d
     await other.click(".play-on button[aria-expanded]");
     await other.click(".play-on button.other");
     await other.waitForFunction(() =>
-      /does not play it/.test(document.querySelector(".share .note")?.textContent ?? "")
+      /does not play it/.test(document.querySelector(".play-on .note")?.textContent ?? "")
     );
   } finally {
     await other.close();

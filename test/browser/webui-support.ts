@@ -80,6 +80,11 @@ export async function barriers(page: Page): Promise<string[]> {
   });
 }
 
+/** Opens the player's menu of everything that is not in its row. */
+export async function openMore(page: Page): Promise<void> {
+  await page.click(".others > button[aria-expanded=false]");
+}
+
 /** Pictures shown so far. */
 export function frames(page: Page): Promise<number> {
   return page.evaluate(() => document.querySelector("video")?.getVideoPlaybackQuality().totalVideoFrames ?? 0);
@@ -91,6 +96,7 @@ export function misfits(page: Page): Promise<{ scroll: number; small: string[] }
     scroll: document.documentElement.scrollWidth - innerWidth,
     small: [...document.querySelectorAll("button, .button, nav a, summary, input:not([type=file])")].filter(
       (element) => {
+        if (!element.checkVisibility()) return false;
         const target = element.closest("label.switch") ?? element;
         return target.getBoundingClientRect().height < 44;
       },

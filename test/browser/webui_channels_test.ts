@@ -8,6 +8,7 @@ import { type ServedEngine, serveEngine } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 import { serveWeb, type TestWeb } from "../support/web.ts";
 import { launchChromium } from "./support.ts";
+import { openMore } from "./webui-support.ts";
 
 let web: TestWeb;
 let served: ServedEngine;
@@ -56,6 +57,7 @@ test("an address that was pasted and is a stream plays in the page", async () =>
   const page = await browser.newPage();
   await page.goto(`${served.url}/#/play?${new URLSearchParams({ q: `${web.base}/other` })}`);
   await plays(page);
+  await openMore(page);
   await page.click("text=Add to the library");
   await page.waitForSelector("text=Added");
   await page.close();

@@ -7,6 +7,7 @@ import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../
 import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
+import { openMore } from "./webui-support.ts";
 
 let seeder: SeededFiles;
 let served: ServedEngine;
@@ -40,6 +41,7 @@ test("an episode is added with its file and its link, a season by one button, an
     if (url.pathname.endsWith("/manifest.m3u8")) starts.push(url.searchParams.get("next_file_indexes"));
   });
   await page.goto(`${served.url}/#/play?${new URLSearchParams({ q: seeder.magnet, file: "1" })}`);
+  await openMore(page);
   await page.click("text=Add to the library");
   await page.waitForSelector("text=Added");
   assertEquals([starts, await library()], [["2"], [["Part 2.mp4", 1, true]]]);

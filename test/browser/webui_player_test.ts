@@ -10,7 +10,7 @@ import { clip } from "../support/fixtures.ts";
 import { onAir } from "../support/live.ts";
 import { until } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
-import { barriers, frames, makeFilm, misfits, shot } from "./webui-support.ts";
+import { barriers, frames, makeFilm, misfits, openMore, shot } from "./webui-support.ts";
 
 /** Bytes per second of the seeder: somewhat faster than the film plays, so that it is never all here. */
 const SEED_RATE = 160_000;
@@ -107,18 +107,21 @@ test("the player shows which pieces are downloaded and on their way, who sends t
     );
     assertMatch(await page.locator(".channel svg").getAttribute("aria-label") ?? "", /^Pieces: \d+ % is here, [1-9]/);
     assertEquals(await page.locator(".buoy").count(), 1);
+    await openMore(page);
+    await page.click("text=Statistics");
     await page.click(".peers summary");
     assertMatch(await page.locator(".peers th").first().textContent() ?? "", /^127\.0\.0\.1:\d+$/);
     await until("its speed is shown", async () => /↓ .*\/s/.test(await page.locator(".peers tr").textContent() ?? ""));
     assertEquals(await page.evaluate(() => navigator.mediaSession.metadata?.title), "Harbour at dusk.mp4");
+    await openMore(page);
     await page.click("text=On the phone or TV");
     // Another device cannot use an address that means every machine's own.
     if (PAGE_HOST !== "127.0.0.1") assertEquals(await page.locator(".share svg").count(), 1);
     else assertMatch(await page.locator(".share .note").last().textContent() ?? "", /--bind-all/);
     assertEquals(await barriers(page), []);
     await until("some seconds are here", async () => (await video(page)).at > 6);
-    await page.click("text=On the phone or TV");
-    await page.click(".peers summary");
+    await page.click(".statistics >> text=Close");
+    await page.mouse.move(400, 400);
     await shot(page, "player-desktop-light");
     for (
       const [name, width, height, colorScheme] of [

@@ -61,12 +61,11 @@ async function moveTo(words: string): Promise<void> {
 }
 
 test("subtitles and sound are chosen in full screen with four arrows and OK, and the console stays empty", async () => {
-  await page.waitForSelector(".menu:has-text('Subtitles')");
-  await page.waitForSelector(".menu:has-text('Sound')");
+  await page.waitForFunction(() => document.querySelector("video")!.textTracks.length === 2);
   await press("f");
   await page.waitForFunction(() => document.fullscreenElement?.className === "theatre");
   await press("ArrowUp");
-  assertEquals(await focused(), "Back");
+  assertEquals(await focused(), "Pause");
   await moveTo("Subtitles");
   await press("Enter");
   await until("the present choice has the focus", async () => await focused() === "Off");

@@ -8,7 +8,7 @@ import { PAGE_HOST, type SeededFiles, seedFiles, type ServedEngine, serveEngine 
 import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
-import { barriers, frames, misfits, shot } from "./webui-support.ts";
+import { barriers, frames, misfits, openMore, shot } from "./webui-support.ts";
 
 let seeder: SeededFiles;
 let served: ServedEngine;
@@ -65,6 +65,9 @@ test("a pasted magnet is listed in natural order and its picture moves, seeks an
   await page.evaluate(() => addEventListener("play", (event) => (event.target as HTMLVideoElement).muted = true, true));
   await page.click(".files li:first-child button");
   await until("pictures are shown", async () => await frames(page) > 10);
+  await openMore(page);
+  await page.click("text=Statistics");
+  await page.keyboard.press("Escape");
   await page.waitForFunction(() => /Peers/.test(document.querySelector(".figures")!.textContent!));
   assertEquals(await barriers(page), []);
   await shot(page, "playing");
@@ -74,7 +77,7 @@ test("a pasted magnet is listed in natural order and its picture moves, seeks an
   await page.waitForFunction(() => /E10/.test(document.querySelector("h1")!.textContent!));
   await until("the next file plays", async () => await frames(page) > 10);
   assertEquals(troubles, [], troubles.join("\n"));
-  await page.click(".actions button");
+  await page.click("text=Back");
   await page.waitForSelector(".files li");
   await until("the sessions are stopped", async () => {
     const stat = await (await fetch(`${served.url}/server/api?method=get_status`)).json();
@@ -272,6 +275,7 @@ test("Copy link says that it copied, on pages that are no secure context, too", 
   try {
     await copying.goto(`${served.url}/#/play?q=${encodeURIComponent(seeder.magnet)}`);
     await copying.click(".files button");
+    await openMore(copying);
     await copying.click("text=Copy link");
     await copying.waitForSelector("text=Copied");
     assertEquals(await copying.evaluate(() => isSecureContext), PAGE_HOST === "127.0.0.1");

@@ -291,4 +291,12 @@ export const DE: Texts = {
   resume: "Fortsetzen",
   position: "Position",
   volume: "Lautstärke",
+  rewind: "{0} s zurück",
+  forward: "{0} s vor",
+  mute: "Stumm",
+  speed: "Tempo",
+  statistics: "Statistik",
+  delay: "Verzögerung",
+  lower: "{0}: weniger",
+  raise: "{0}: mehr",
 };

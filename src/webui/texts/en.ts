@@ -284,6 +284,14 @@ export const EN = {
   resume: "Resume",
   position: "Position",
   volume: "Volume",
+  rewind: "{0} s back",
+  forward: "{0} s forward",
+  mute: "Mute",
+  speed: "Speed",
+  statistics: "Statistics",
+  delay: "Delay",
+  lower: "{0}: less",
+  raise: "{0}: more",
 };
 
 /** A catalogue of texts. */

@@ -289,4 +289,12 @@ export const ES: Texts = {
   resume: "Continuar",
   position: "Posición",
   volume: "Volumen",
+  rewind: "{0} s atrás",
+  forward: "{0} s adelante",
+  mute: "Silenciar",
+  speed: "Velocidad",
+  statistics: "Estadísticas",
+  delay: "Retraso",
+  lower: "{0}: menos",
+  raise: "{0}: más",
 };

@@ -291,4 +291,12 @@ export const FR: Texts = {
   resume: "Reprendre",
   position: "Position",
   volume: "Volume",
+  rewind: "{0} s en arrière",
+  forward: "{0} s en avant",
+  mute: "Muet",
+  speed: "Vitesse",
+  statistics: "Statistiques",
+  delay: "Décalage",
+  lower: "{0} : moins",
+  raise: "{0} : plus",
 };

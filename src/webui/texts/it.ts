@@ -289,4 +289,12 @@ export const IT: Texts = {
   resume: "Riprendi",
   position: "Posizione",
   volume: "Volume",
+  rewind: "{0} s indietro",
+  forward: "{0} s avanti",
+  mute: "Muto",
+  speed: "Velocità",
+  statistics: "Statistiche",
+  delay: "Ritardo",
+  lower: "{0}: meno",
+  raise: "{0}: più",
 };

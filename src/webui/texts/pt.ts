@@ -287,4 +287,12 @@ export const PT: Texts = {
   resume: "Continuar",
   position: "Posição",
   volume: "Volume",
+  rewind: "{0} s para trás",
+  forward: "{0} s para a frente",
+  mute: "Sem som",
+  speed: "Velocidade",
+  statistics: "Estatísticas",
+  delay: "Atraso",
+  lower: "{0}: menos",
+  raise: "{0}: mais",
 };

@@ -287,4 +287,12 @@ export const RU: Texts = {
   resume: "Продолжить",
   position: "Место",
   volume: "Громкость",
+  rewind: "На {0} с назад",
+  forward: "На {0} с вперёд",
+  mute: "Без звука",
+  speed: "Скорость",
+  statistics: "Статистика",
+  delay: "Задержка",
+  lower: "{0}: меньше",
+  raise: "{0}: больше",
 };

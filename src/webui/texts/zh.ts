@@ -277,4 +277,12 @@ export const ZH: Texts = {
   resume: "继续",
   position: "进度",
   volume: "音量",
+  rewind: "后退 {0} 秒",
+  forward: "前进 {0} 秒",
+  mute: "静音",
+  speed: "速度",
+  statistics: "统计",
+  delay: "延迟",
+  lower: "{0}：减少",
+  raise: "{0}：增加",
 };
