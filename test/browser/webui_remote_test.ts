@@ -5,7 +5,7 @@ import type { Browser, Page } from "playwright-core";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
-import { barriers, makeFilm, shot } from "./webui-support.ts";
+import { barriers, makeFilm, openMore, shot } from "./webui-support.ts";
 
 const ROOMS = ["play", "library", "lists", "broadcast", "settings"];
 
@@ -155,6 +155,9 @@ test("what is opened puts the focus on its heading: the field, a file, and the w
   await page.keyboard.press("Enter");
   await page.waitForSelector("video");
   await until("the heading has the focus", isHeading);
+  await openMore(page);
+  await page.click("text=Statistics");
+  await page.keyboard.press("Escape");
   await page.waitForSelector(".peers");
   await page.evaluate(() => document.querySelector("video")!.pause());
   assertEquals(await barriers(page), []);
