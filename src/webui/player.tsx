@@ -280,6 +280,7 @@ export function Player(props: PlayerProps) {
           fill={fill}
           tracks={[
             <SoundMenu
+              key="sound"
               tracks={stat?.tracks ?? []}
               sounds={sounds}
               video={() => video.current}
@@ -295,7 +296,7 @@ export function Player(props: PlayerProps) {
                 else again();
               }}
             />,
-            <SubtitleMenu video={() => video.current} />,
+            <SubtitleMenu key="subtitles" video={() => video.current} />,
           ]}
           cast={<PlayOn stream={stream} at={() => started?.is_live === 0 ? file.lastS : 0} sent={props.sent} />}
           more={
