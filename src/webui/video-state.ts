@@ -4,7 +4,7 @@ import { useEffect, useState } from "./state.ts";
 /** Of the element, seconds. */
 export interface VideoState {
   readonly isPaused: boolean;
-  /** It should play and has nothing to show. */
+  /** Whether the element should play and has nothing to show. */
   readonly isStarved: boolean;
   readonly atS: number;
   /** 0 while it is not known, and of a broadcast. */
