@@ -158,10 +158,10 @@ async function probeBroadcast(
 ): Promise<ProbeResult> {
   const lease = live.acquire(target);
   try {
-    const { node } = lease.swarm;
-    await until(clock, () => node.joined && node.window.solid > node.window.base, signal).catch(() => {});
+    const { supply } = lease.swarm;
+    await until(clock, () => supply.joined && supply.hasPieces, signal).catch(() => {});
     const { peers } = lease.swarm.status();
-    const isHere = node.joined && node.window.solid > node.window.base;
+    const isHere = supply.joined && supply.hasPieces;
     if (isHere && (peers > 0 || lease.swarm.role === "source")) return { state: "alive", peers, message: "" };
     return { state: "silent", peers, message: peers > 0 ? "its members have nothing to send" : "no member was found" };
   } finally {

@@ -2,6 +2,7 @@
 import { PACKET_BYTES } from "../../src/bytes/ts/packet.ts";
 import { SequenceAllocator } from "../../src/live/broadcast/broadcast-state.ts";
 import { LiveNode } from "../../src/live/node/live-node.ts";
+import { NodeSupply } from "../../src/live/swarm/node-supply.ts";
 import type { LiveSource, LiveStatus, LiveSwarms, LiveTarget } from "../../src/live/swarm/live-source.ts";
 import type { Lease } from "../../src/swarm/leases.ts";
 import type { MemberFigures } from "../../src/live/swarm/member-figures.ts";
@@ -72,6 +73,7 @@ export class Studio implements LiveSource {
   readonly metainfo: LiveMetainfo;
   readonly transportFile: Uint8Array;
   readonly node: LiveNode;
+  readonly supply: NodeSupply;
   readonly clock: Clock;
   readonly publisher: Publisher;
   /** While true, pieces are lost on the way to the node. */
@@ -108,6 +110,7 @@ export class Studio implements LiveSource {
         for (const listener of [...this.#listeners]) listener();
       },
     });
+    this.supply = new NodeSupply(this.node);
     this.publisher = new Publisher({
       clock: parts.clock,
       signer: parts.signer,

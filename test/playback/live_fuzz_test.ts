@@ -4,7 +4,6 @@ import { assert, assertEquals } from "@std/assert";
 import { hasCode, MillraceError } from "../../src/errors.ts";
 import type { LiveFeed } from "../../src/live/node/stream/feed.ts";
 import type { LiveSource } from "../../src/live/swarm/live-source.ts";
-import { PieceWindow } from "../../src/live/node/stream/piece-window.ts";
 import { LiveReader } from "../../src/playback/live/live-reader.ts";
 import { LiveStream } from "../../src/playback/live/live-stream.ts";
 import { simulatedHeader } from "../simulation/live-network.ts";
@@ -18,16 +17,18 @@ const PIECE_PACKETS = 100;
 /** A source whose pieces the test makes. */
 class ScriptedSource {
   readonly clock = new FakeClock();
-  readonly window = new PieceWindow(60_000);
   #seq = 0;
   #listener: () => void = () => {};
   readonly source: LiveSource = {
     metainfo: {} as LiveSource["metainfo"],
     ending: new AbortController().signal,
-    node: {
-      window: this.window,
+    supply: {
       joined: true,
       behindMs: 0,
+      newestSeq: null,
+      hasPieces: false,
+      heldMs: 0,
+      piecesBefore: () => [],
       openFeed: () => this.#feed as unknown as LiveFeed,
       closeFeed: () => {},
     },

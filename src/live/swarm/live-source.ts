@@ -5,8 +5,8 @@ import type { ServerScope } from "../../discovery/types.ts";
 import type { Magnet } from "../../metainfo/types.ts";
 import type { MemberFigures } from "./member-figures.ts";
 import type { Lease } from "../../swarm/leases.ts";
-import type { LiveFeed } from "../node/stream/feed.ts";
-import type { PieceWindow } from "../node/stream/piece-window.ts";
+import { POLICY } from "../node/policy.ts";
+import type { FeedPiece, LiveFeed } from "../node/stream/feed.ts";
 
 /** What `stat` reports about the swarm. Rates are means over the last 2 s. */
 export interface LiveStatus {
@@ -26,12 +26,26 @@ export interface LiveStatus {
 /** What playback reads, in order. */
 export type PlaybackFeed = Pick<LiveFeed, "started" | "position" | "ended" | "skippedPieces" | "take">;
 
+/** A piece as playback gets it. */
+export type SuppliedPiece = FeedPiece;
+
+/** A new reader begins this far behind the edge, so that late pieces do not make it wait at once. */
+export const START_BEHIND_MS = POLICY.startBufferMs;
+
 /** Where playback finds the pieces of a broadcast. A feed itself requests nothing from the network. */
 export interface LiveSupply {
-  readonly window: Pick<PieceWindow, "newest" | "base" | "solid" | "get">;
+  /** The edge of the broadcast is known. */
   readonly joined: boolean;
   /** Age of the newest piece that any peer has, ms; null: there is none. */
   readonly behindMs: number | null;
+  /** Number of the newest piece whose header has come; null: none has, or this supply does not know of pieces in advance. */
+  readonly newestSeq: number | null;
+  /** Whole pieces have arrived. */
+  readonly hasPieces: boolean;
+  /** Capture time between the first and the last of the whole pieces that have arrived without a hole, ms. */
+  readonly heldMs: number;
+  /** The whole pieces before `seq` without a hole, in order, back to the capture time `leastMs` (Unix ms). */
+  piecesBefore(seq: number, leastMs: number): SuppliedPiece[];
   openFeed(): PlaybackFeed;
   closeFeed(feed: PlaybackFeed): void;
 }
@@ -58,8 +72,8 @@ export interface ChannelFacts {
 /** One broadcast, or a channel that comes by HTTP. */
 export interface LiveSource {
   readonly metainfo: Pick<LiveMetainfo, "infohashHex" | "name">;
-  /** The member of the swarm whose pieces are read. */
-  readonly node: LiveSupply;
+  /** Its pieces. */
+  readonly supply: LiveSupply;
   /** Only of a channel that comes by HTTP. */
   readonly channel?: ChannelFacts;
   /** Aborted when the swarm is left, with the reason. */

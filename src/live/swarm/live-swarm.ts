@@ -14,6 +14,7 @@ import { BoundedVerifier } from "./bounded-verifier.ts";
 import { LiveNode } from "../node/live-node.ts";
 import { type LiveBroadcast, LivePeers } from "./live-peers.ts";
 import type { LiveSource, LiveTarget } from "./live-source.ts";
+import { NodeSupply } from "./node-supply.ts";
 import { MAX_SHOWN_MEMBERS, type MemberFigures, memberFigures } from "./member-figures.ts";
 import type { LiveSwarmStatus } from "./live-swarm-status.ts";
 import { CryptoVerifier, type HeaderSigner } from "../signer.ts";
@@ -50,6 +51,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
   readonly metainfo: LiveMetainfo;
   readonly role: "source" | "viewer";
   readonly node: LiveNode;
+  readonly supply: NodeSupply;
   readonly peers: LivePeers;
   readonly uplink: Uplink;
   readonly offer: LiveOffer;
@@ -86,6 +88,7 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
         for (const listener of [...this.#listeners]) listener();
       },
     });
+    this.supply = new NodeSupply(this.node);
     this.offer = {
       role,
       takesBundles: true,

@@ -1,6 +1,5 @@
 /** What a channel has received and its window has not taken yet, as the pieces of a broadcast. */
-import type { FeedPiece } from "../../live/node/stream/feed.ts";
-import type { LiveSupply, PlaybackFeed } from "../../live/swarm/live-source.ts";
+import type { LiveSupply, PlaybackFeed, SuppliedPiece } from "../../live/swarm/live-source.ts";
 import type { PieceHeader } from "../../live/header.ts";
 
 const NO_BYTES = new Uint8Array();
@@ -12,6 +11,8 @@ const NO_BYTES = new Uint8Array();
 export class ChannelFeed implements LiveSupply, PlaybackFeed {
   readonly joined = true;
   readonly behindMs = null;
+  readonly newestSeq = null;
+  readonly heldMs = 0;
   readonly skippedPieces = 0;
   /** All of it was taken, and nothing follows. */
   ended = false;
@@ -20,19 +21,9 @@ export class ChannelFeed implements LiveSupply, PlaybackFeed {
   #waiting: { blocks: Uint8Array[]; bytes: number; discontinuity: boolean; timestampMs: number }[] = [];
   #isCut = false;
 
-  /** Nothing is kept here after it was taken; `solid` says whether anything came. */
-  readonly window: LiveSupply["window"];
-
-  constructor() {
-    const hasBegun = () => this.started ? 1 : 0;
-    this.window = {
-      newest: null,
-      base: 0,
-      get solid() {
-        return hasBegun();
-      },
-      get: () => undefined,
-    };
+  /** Something came, though nothing is kept here after it was taken. */
+  get hasPieces(): boolean {
+    return this.started;
   }
 
   get started(): boolean {
@@ -41,6 +32,10 @@ export class ChannelFeed implements LiveSupply, PlaybackFeed {
 
   get position(): number | null {
     return this.started ? this.#seq : null;
+  }
+
+  piecesBefore(): SuppliedPiece[] {
+    return [];
   }
 
   openFeed(): PlaybackFeed {
@@ -73,7 +68,7 @@ export class ChannelFeed implements LiveSupply, PlaybackFeed {
     this.#isOver = true;
   }
 
-  take(): FeedPiece[] {
+  take(): SuppliedPiece[] {
     this.ended = this.#isOver;
     return this.#waiting.splice(0).map(({ blocks, bytes, discontinuity, timestampMs }) => ({
       header: this.#header(bytes, timestampMs),

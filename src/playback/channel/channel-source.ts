@@ -53,7 +53,7 @@ export interface ChannelParts {
 /** Reads one channel until `close`. */
 export class ChannelSource implements LiveSource {
   readonly metainfo: LiveSource["metainfo"];
-  readonly node = new ChannelFeed();
+  readonly supply = new ChannelFeed();
   readonly ending: AbortSignal;
   readonly #parts: ChannelParts;
   readonly #ending = new AbortController();
@@ -149,12 +149,12 @@ export class ChannelSource implements LiveSource {
       this.#isPlaying = false;
       first ??= trouble;
       short = hasPlayed && clock.monotonic() - sinceMs >= GOOD_AFTER_MS ? 0 : short + 1;
-      if (!this.node.started && short >= addresses.length) throw first;
+      if (!this.supply.started && short >= addresses.length) throw first;
       this.#reason = reasonOf(trouble);
       log.log("info", "an address of a channel failed", { address: this.channel.address, reason: this.#reason });
       this.#index = (this.#index + 1) % addresses.length;
       this.#changes++;
-      this.node.cut();
+      this.supply.cut();
       if (short < addresses.length) {
         pauseMs = RETRY_FIRST_MS;
         continue;
@@ -180,7 +180,7 @@ export class ChannelSource implements LiveSource {
       for (;;) {
         const { done, value } = await events.next();
         if (done) return value;
-        if (value.kind === "lost") this.node.cut();
+        if (value.kind === "lost") this.supply.cut();
         else this.#deliver(value.bytes);
       }
     } finally {
@@ -193,14 +193,14 @@ export class ChannelSource implements LiveSource {
     const nowMs = clock.monotonic();
     this.#isPlaying = true;
     this.#meter.add(packets.length, nowMs);
-    this.node.push(packets, clock.now());
+    this.supply.push(packets, clock.now());
     if (nowMs - this.#toldMs < TELL_MS) return;
     this.#toldMs = nowMs;
     this.#tell();
   }
 
   #over(): void {
-    this.node.end();
+    this.supply.end();
     this.#tell();
   }
 

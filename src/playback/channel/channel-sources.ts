@@ -101,7 +101,7 @@ export class ChannelSources implements ChannelOrigins {
       acquire: () => {
         this.#closeLeft();
         if (this.#running.size >= MAX_CHANNELS) throw new MillraceError("too_busy", "too many channels at once");
-        if (this.list().filter(({ node }) => !node.started).length >= MAX_OPENING) {
+        if (this.list().filter(({ supply }) => !supply.started).length >= MAX_OPENING) {
           throw new MillraceError("too_busy", "many channels are being opened: try again in a moment");
         }
         const rank = () => this.#rankOf(infohashHex, isRecorded);
@@ -121,7 +121,7 @@ export class ChannelSources implements ChannelOrigins {
 
   /** Channels that `player` opened, of which nothing has come yet. */
   #openingOf(player: string): number {
-    return [...this.#running.values()].filter((one) => one.player === player && !one.source.node.started).length;
+    return [...this.#running.values()].filter((one) => one.player === player && !one.source.supply.started).length;
   }
 
   /** Closes those that were left longest ago, so that one more can be left. Its players bring it back if they go on. */

@@ -323,8 +323,8 @@ export class LiveSession extends Session {
   /** Data of it comes, but no place to begin is in the window. */
   get #hasNoStart(): boolean {
     const { stream } = this;
-    const { joined, window } = stream.source.node;
-    return !stream.ended && joined && window.solid > window.base && stream.startPoint() === null;
+    const { joined, hasPieces } = stream.source.supply;
+    return !stream.ended && joined && hasPieces && stream.startPoint() === null;
   }
 
   /** Why nothing can be sent, in words. */

@@ -6,11 +6,13 @@ import { concatBytes } from "../../bytes/hex.ts";
 import type { ByteSource } from "../../bytes/source.ts";
 import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
 import { abortError, MillraceError } from "../../errors.ts";
-import type { FeedPiece } from "../../live/node/stream/feed.ts";
-import { FLAG_DISCONTINUITY, type PieceHeader } from "../../live/header.ts";
-import type { LiveSource, PlaybackFeed } from "../../live/swarm/live-source.ts";
-import { isComplete } from "../../live/node/stream/piece-window.ts";
-import { POLICY } from "../../live/node/policy.ts";
+import type { PieceHeader } from "../../live/header.ts";
+import {
+  type LiveSource,
+  type PlaybackFeed,
+  START_BEHIND_MS,
+  type SuppliedPiece,
+} from "../../live/swarm/live-source.ts";
 import { readTransportSegment } from "../../media/ts-file/cut/segment.ts";
 import { outputTracks } from "../../media/ts-file/programs.ts";
 import type { Track } from "../../media/model/types.ts";
@@ -26,8 +28,6 @@ import type { WindowFiles } from "./window-files.ts";
 const TICK_MS = 100;
 /** Kept beyond the segments in the playlist, ms: a player that has just read it can still fetch its oldest segment. */
 const GRACE_MS = 10_000;
-/** A new reader begins this far behind the edge, so that late pieces do not make it wait at once. */
-const START_BEHIND_MS = POLICY.startBufferMs;
 
 /**
  * Random access points nearer to each other than this in capture time count as one, ms: sound has dozens per second.
@@ -106,7 +106,7 @@ export class LiveStream {
       point: (point) => this.cuts.point(point),
     });
     this.#lastGrowthMs = clock.monotonic();
-    this.#feed = source.node.openFeed();
+    this.#feed = source.supply.openFeed();
     const forget = source.onPiece(() => this.#guarded(() => this.#take()));
     const left = () => this.wake();
     this.ending.addEventListener("abort", left);
@@ -134,18 +134,14 @@ export class LiveStream {
 
   /** Pieces are known that have not come. */
   get missesPieces(): boolean {
-    const newest = this.source.node.window.newest;
-    return newest !== null && this.#feed.position !== null && newest.seq >= this.#feed.position;
+    const { newestSeq } = this.source.supply;
+    return newestSeq !== null && this.#feed.position !== null && newestSeq >= this.#feed.position;
   }
 
   /** How much of the media with which playing begins is downloaded, 0–100. */
   get startProgress(): number {
     if (this.startPoint() !== null) return 100;
-    const { window } = this.source.node;
-    const first = window.get(window.base)?.header;
-    const last = window.get(window.solid - 1)?.header;
-    if (first == null || last == null) return 0;
-    return Math.max(0, Math.min(99, Math.floor(100 * (last.timestampMs - first.timestampMs) / START_BEHIND_MS)));
+    return Math.max(0, Math.min(99, Math.floor(100 * this.source.supply.heldMs / START_BEHIND_MS)));
   }
 
   /** Segments that the playlist names. */
@@ -224,8 +220,8 @@ export class LiveStream {
 
   /** Resolves when anything of the broadcast arrived; rejects with the signal's reason. */
   async arriving(signal: AbortSignal): Promise<void> {
-    const { node } = this.source;
-    while (!this.#feed.started && !(node.joined && node.window.solid > node.window.base)) await this.grown(signal);
+    const { supply } = this.source;
+    while (!this.#feed.started && !(supply.joined && supply.hasPieces)) await this.grown(signal);
   }
 
   /**
@@ -272,7 +268,7 @@ export class LiveStream {
     this.#closing = this.window.close();
     this.#timer?.cancel();
     this.#forget();
-    this.source.node.closeFeed(this.#feed);
+    this.source.supply.closeFeed(this.#feed);
     this.wake();
     return this.#closing;
   }
@@ -348,16 +344,8 @@ export class LiveStream {
    * The pieces that the swarm still holds from before `header` without a hole. If the broadcast was joined earlier, a
    * viewer who opens a player again can go back at once.
    */
-  #piecesBefore(header: PieceHeader): FeedPiece[] {
-    const { window } = this.source.node;
-    const pieces: FeedPiece[] = [];
-    for (let seq = header.seq - 1; seq >= window.base; seq--) {
-      const entry = window.get(seq);
-      if (!isComplete(entry) || entry.header.timestampMs < header.timestampMs - this.#windowMs) break;
-      const discontinuity = (entry.header.flags & FLAG_DISCONTINUITY) !== 0;
-      pieces.push({ header: entry.header, blocks: entry.blocks as Uint8Array[], discontinuity });
-    }
-    return pieces.reverse();
+  #piecesBefore({ seq, timestampMs }: PieceHeader): SuppliedPiece[] {
+    return this.source.supply.piecesBefore(seq, timestampMs - this.#windowMs);
   }
 
   #keep(point: LivePoint): void {
