@@ -82,6 +82,8 @@ class DiskCache implements PieceCache {
    * writing: over 2 MB for each torrent that was played since the start.
    */
   readonly #dormant = new Map<string, Dormant>();
+  /** Removals under way: a torrent that is opened again must not lose what it writes meanwhile. */
+  readonly #removing = new Map<string, Promise<void>>();
   #closed = false;
 
   constructor(options: DiskCacheOptions) {
@@ -139,6 +141,15 @@ class DiskCache implements PieceCache {
     if (this.#stores.has(infohashHex)) throw new MillraceError("conflict", "this torrent's pieces are in use");
     if (!INFOHASH.test(infohashHex)) return;
     this.#forgetDormant(infohashHex);
+    const removing = this.#removeFiles(infohashHex).finally(() => {
+      if (this.#removing.get(infohashHex) === removing) this.#removing.delete(infohashHex);
+    });
+    this.#removing.set(infohashHex, removing);
+    await removing;
+  }
+
+  async #removeFiles(infohashHex: string): Promise<void> {
+    await this.#removing.get(infohashHex)?.catch(() => {});
     await this.#shared.files.remove(`${this.#directory}/${infohashHex}.resume`);
     await this.#shared.files.remove(`${this.#directory}/${infohashHex}`);
   }
@@ -170,6 +181,7 @@ class DiskCache implements PieceCache {
 
   async #openNow(layout: TorrentLayout): Promise<DiskStore> {
     const id = layout.infohashHex;
+    await this.#removing.get(id)?.catch(() => {});
     const resumePath = `${this.#directory}/${id}.resume`;
     const loaded = await loadResume(this.#shared.files, resumePath);
     const fits = loaded !== null && loaded.resume.pieceCount === layout.pieceCount &&

@@ -325,3 +325,31 @@ test("a crash at any step never makes a store claim a wrong piece", async () => 
     assert(restored > 50, "the crashes left too few pieces to restore");
   }
 });
+
+test("open() of a disk cache waits for a removal of the same torrent, so that nothing new is removed", async () => {
+  const { open, files } = make(8 * 1024 * 1024);
+  const torrent = sample({ "film.mkv": 200_000 });
+  const removal = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const remove = files.remove.bind(files);
+  files.remove = async (path) => {
+    begun.resolve();
+    await removal.promise;
+    await remove(path);
+  };
+  const cache = await open();
+  const before = await cache.open(torrent.layout);
+  await fill(before, torrent);
+  await before.close();
+  const removing = cache.remove(torrent.layout.infohashHex);
+  await begun.promise;
+  const filled = cache.open(torrent.layout).then(async (store) => {
+    await fill(store, torrent);
+    await store.close();
+  });
+  await settle();
+  removal.resolve();
+  await Promise.all([removing, filled]);
+  await cache.close();
+  assertEquals((await check(await (await open()).open(torrent.layout), torrent)).length, torrent.layout.pieceCount);
+});
