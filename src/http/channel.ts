@@ -51,7 +51,10 @@ export async function channelSources(
     ? { group: params.group }
     : null;
   if (name === null) return await addressed(c, parts, params, output);
-  if (!await isSignedAs(parts.api.token, params.key, ...keyName(name)) && !await isUser(c, parts, params.token)) {
+  if (
+    !await isSignedAs(parts.api.token, params.key, ...keyName(name)) &&
+    !await isUser(c.get("caller"), parts.api, params.token)
+  ) {
     throw new MillraceError("denied", "items of the playlist need a key: see the API's method get_playlist_url");
   }
   const members = await parts.api.channels.members(name);
@@ -108,7 +111,7 @@ async function addressed(
   if (!address) return null;
   // Anybody else would have an open proxy.
   const isSigned = await isSignedAs(parts.api.token, params.key, "direct_url", address);
-  if (!isSigned && !await isUser(c, parts, params.token)) {
+  if (!isSigned && !await isUser(c.get("caller"), parts.api, params.token)) {
     throw new MillraceError("denied", "direct_url needs the access token or a key on other machines");
   }
   const addresses = [{ address, named: address, mayNamePrivate: isSigned, item: null }];

@@ -23,7 +23,7 @@ export function addRecordingRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       try {
         const id = /^([0-9a-f]{16})(?:\.ts|\.m3u8)?$/.exec(c.req.param("id") ?? "")?.[1] ?? "";
         const isSigned = await isSignedAs(parts.api.token, c.req.query("key"), "recording", id);
-        if (!isSigned && !await isUser(c, parts, c.req.query("token"))) {
+        if (!isSigned && !await isUser(c.get("caller"), parts.api, c.req.query("token"))) {
           throw new MillraceError("denied", "recordings need the access token or a key: see the method recording_list");
         }
         const found = parts.api.recordings?.find(id) ?? null;

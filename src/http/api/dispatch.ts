@@ -7,14 +7,14 @@ import { API_CODES, ApiError, failureEnvelope, toApiError } from "./codes.ts";
 import { type ApiInput, MAX_BODY_BYTES, MAX_FORM_BYTES, queryFields, readInput } from "./input.ts";
 import { JsonStream } from "./json-stream.ts";
 import type { Method } from "./method.ts";
+import { MethodAccess } from "./method-access.ts";
 import { Noted } from "./noted.ts";
 import { allowReading } from "../page-fields.ts";
 import type { RequestCaller } from "../request-caller.ts";
-import { isUntoldBrowser } from "../page.ts";
-import { isStrictlySameOrigin } from "./origin.ts";
 import { type ParamReader, paramReader } from "./params.ts";
 import { KEEP_MS, Picture } from "./picture.ts";
 import type { ApiParts } from "./parts.ts";
+import { isUser } from "../user.ts";
 import type { Spooled } from "../../playlist/spool.ts";
 import { mayCarryFile, readUpload } from "./upload.ts";
 
@@ -34,6 +34,7 @@ export type ApiDispatch = (request: Request, caller: RequestCaller, method?: str
 
 /** The dispatcher over `methods`. */
 export function createDispatch(methods: readonly Method[], parts: ApiParts, admission: RequestAdmission): ApiDispatch {
+  const access = new MethodAccess(parts);
   const byName = new Map<string, { method: Method; read: ParamReader }>();
   for (const method of methods) byName.set(method.name, { method, read: paramReader(method) });
 
@@ -48,13 +49,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
     const name = fields.input.texts("method")[0] ?? "";
     const method = name === "" ? undefined : methodOf(name).method;
     const token = fields.input.texts("token")[0] ?? "";
-    if (method !== undefined) {
-      await parts.token.refresh();
-      if (token !== "" || method.public || method.openNearby === true) {
-        await requireAccess(method, request, caller, token, parts);
-      } else requirePage(method, request, caller, parts);
-    }
-    const isTrusted = method !== undefined && (method.public || token !== "");
+    const isTrusted = method !== undefined && await access.requireBeforeBody(method, { request, caller, token });
     if (isTrusted && method.upload !== undefined && mayCarryFile(request)) {
       return await readUpload(request, fields, method.upload, (chunks) => parts.lists.keep(chunks), parts.clock);
     }
@@ -81,9 +76,8 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
     if (version !== "" && !API_VERSIONS.has(version)) {
       throw new ApiError(API_CODES.unsupportedApiVersion, "unsupported api_version: 1, 2 and 3 are served");
     }
-    await parts.token.refresh();
     const token = input.texts("token")[0] ?? "";
-    await requireAccess(method, request, caller, token, parts);
+    await access.require(method, { request, caller, token });
     const result = await method.handle(read(input), {
       parts,
       addressClass: caller.addressClass,
@@ -91,11 +85,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
       ownUrl: caller.ownUrl,
       callerIsLocal: caller.isLocal,
       mayReadFiles: caller.mayReadFiles,
-      isUser: async () => {
-        if (caller.isLocal) return true;
-        if (token === "" || caller.page.relation === "foreign") return false;
-        return parts.token.matches(token) || await parts.devices.holds(token);
-      },
+      isUser: () => isUser(caller, parts, token),
       mayFetchPrivate: caller.isLocal || parts.allowPrivateFetch,
       holder: caller.holder,
       upload,
@@ -151,43 +141,6 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
 function takesFile(method: Method): boolean {
   const schema = z.toJSONSchema(method.params, { io: "input" }) as { properties?: Record<string, { format?: string }> };
   return Object.values(schema.properties ?? {}).some(({ format }) => format === "binary");
-}
-
-/** Address first, then the page, then the token: a caller who may not call at all learns nothing about tokens. */
-async function requireAccess(
-  method: Method,
-  request: Request,
-  caller: RequestCaller,
-  token: string,
-  parts: ApiParts,
-): Promise<void> {
-  // The token proves what the address cannot: that is how the user opens an engine behind a proxy to the Internet.
-  const isHere = caller.addressClass === "loopback" ||
-    (caller.mayBeLocal && !method.public && parts.token.matches(token));
-  if (!method.remote && !isHere) throw denied("access denied: this method is for callers on this machine", 403);
-  requirePage(method, request, caller, parts);
-  const isNear = caller.addressClass !== "internet" && !caller.mayBeLocal;
-  if (method.public || (method.openNearby === true && isNear)) return;
-  if (token === "") throw denied("access denied: token is missing", 200);
-  if (!parts.token.matches(token) && !await parts.devices.holds(token)) {
-    throw denied("access denied: token is wrong", 200);
-  }
-}
-
-function requirePage(method: Method, request: Request, caller: RequestCaller, parts: ApiParts): void {
-  const { page } = caller;
-  const mayCall = page.relation !== "foreign" || method.openToPages === true ||
-    (method.public && parts.policy.allowsOrigin(page.origin));
-  if (!mayCall || (method.sameOriginOnly && !isStrictlySameOrigin(request, caller.ownUrl))) {
-    throw denied("access denied: cross-origin requests are refused; see --allow-origin", 200);
-  }
-  if (method.needsNamedPage && isUntoldBrowser(request, page)) {
-    throw denied("access denied: a browser has to say which page asks; send the request by POST", 200);
-  }
-}
-
-function denied(message: string, status: 200 | 403): ApiError {
-  return new ApiError(API_CODES.accessDenied, message, status);
 }
 
 /** The failure envelope as a response. */
