@@ -11,6 +11,9 @@ import type { ApiCall } from "./api/method.ts";
 import type { ChannelStart } from "./channel-starts.ts";
 import { playbackUrl } from "./playback-url.ts";
 
+/** The parts of the engine that `startForPlayer` works with. */
+export type PlayerStarting = "clock" | "log" | "policy" | "sentSessions" | "sessions";
+
 /** The stream for a player. */
 export interface WantedStream {
   /** The first of them that starts is played. */
@@ -24,7 +27,11 @@ export interface WantedStream {
  * is the session's secret. Rejects as `Sessions.start`, and with `unsupported_media` for a file that a player would not
  * take for film or sound alone.
  */
-export async function startForPlayer(call: ApiCall, wanted: WantedStream, signal: AbortSignal): Promise<PlayerStream> {
+export async function startForPlayer(
+  call: ApiCall<PlayerStarting>,
+  wanted: WantedStream,
+  signal: AbortSignal,
+): Promise<PlayerStream> {
   const { sessions, sentSessions, clock, log } = call.parts;
   const sources = wanted.sources.map(({ selector, fileIndex, mayNamePrivate }) => ({
     start: (own: AbortSignal) =>
@@ -103,7 +110,7 @@ async function beginningOf(session: AnySession, signal: AbortSignal): Promise<vo
  * address, or by a name that only the caller's machine knows. Then it is this machine's address in the player's
  * network.
  */
-function baseFor({ ownUrl, parts: { policy } }: ApiCall, host: string | null): string {
+function baseFor({ ownUrl, parts: { policy } }: ApiCall<"policy">, host: string | null): string {
   const base = new URL(ownUrl);
   // A request over TLS came by the name in the certificate.
   if (host === null || base.protocol === "https:") return ownUrl;

@@ -3,32 +3,34 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { z } from "zod";
 import { ApiError } from "../../src/http/api/codes.ts";
 import { readOwnInput } from "../http/read-input.ts";
-import { defineMethod } from "../../src/http/api/method.ts";
+import { methodsWith } from "../../src/http/api/method.ts";
 import { jsonList, paramReader } from "../../src/http/api/params.ts";
 import { METHODS } from "../../src/http/api/registry.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { seededBelow } from "../support/random.ts";
 
-const read = paramReader(defineMethod({
-  name: "probe",
-  summary: "Every kind of parameter.",
-  public: true,
-  remote: true,
-  params: z.object({
-    id: z.int().min(1).max(100).optional(),
-    value: z.boolean().optional(),
-    ids: z.array(z.int().min(1)).min(1).max(4).optional(),
-    query: z.array(z.string()).optional(),
-    tags: jsonList(3, 10).optional(),
-    mode: z.enum(["brief", "full", "none"]).optional(),
-    url: z.string().regex(/^http:/, "an http address is expected").optional(),
-    title: z.string().max(5).optional(),
-    file: z.file().max(8).optional(),
-    must: z.string(),
+const read = paramReader(
+  methodsWith<never>()({
+    name: "probe",
+    summary: "Every kind of parameter.",
+    public: true,
+    remote: true,
+    params: z.object({
+      id: z.int().min(1).max(100).optional(),
+      value: z.boolean().optional(),
+      ids: z.array(z.int().min(1)).min(1).max(4).optional(),
+      query: z.array(z.string()).optional(),
+      tags: jsonList(3, 10).optional(),
+      mode: z.enum(["brief", "full", "none"]).optional(),
+      url: z.string().regex(/^http:/, "an http address is expected").optional(),
+      title: z.string().max(5).optional(),
+      file: z.file().max(8).optional(),
+      must: z.string(),
+    }),
+    result: z.literal("ok"),
+    handle: () => "ok" as const,
   }),
-  result: z.literal("ok"),
-  handle: () => "ok" as const,
-}));
+);
 
 async function parse(query: string, init?: RequestInit): Promise<Record<string, unknown> | [number, string, number]> {
   try {

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { assertEquals, assertRejects } from "@std/assert";
 import { CONTENT_METHODS } from "../../src/http/api/methods/content.ts";
 import type { ApiCall } from "../../src/http/api/method.ts";
+import type { ApiParts } from "../../src/http/api/parts.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
@@ -19,7 +20,7 @@ for (const name of ["get_content_id", "get_media_files"]) {
     const call = {
       parts: { clock, media: { find: forever, contentId: forever }, files: {}, playlist: {} },
       signal: new AbortController().signal,
-    } as unknown as ApiCall;
+    } as unknown as ApiCall<keyof ApiParts>;
     const method = CONTENT_METHODS.find((method) => method.name === name)!;
     const answer = Promise.resolve(method.handle({ infohash: "a".repeat(40) }, call));
     const failed = assertRejects(() => answer, MillraceError, "the search goes on");

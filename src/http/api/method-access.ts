@@ -1,4 +1,4 @@
-/** Who may call a method: the only place that decides it. */
+/** Decides whether a caller may call a method. Nothing else in the tree does. */
 import type { AccessPolicy } from "../address.ts";
 import { isUntoldBrowser } from "../page.ts";
 import type { RequestCaller } from "../request-caller.ts";

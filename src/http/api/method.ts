@@ -7,9 +7,9 @@ import type { JsonStream } from "./json-stream.ts";
 import type { Noted } from "./noted.ts";
 import type { ApiParts } from "./parts.ts";
 
-/** Facts about one call, and the engine's parts. */
-export interface ApiCall {
-  readonly parts: ApiParts;
+/** Facts about one call, and those of the engine's parts that its group of methods names. */
+export interface ApiCall<Part extends keyof ApiParts = never> {
+  readonly parts: Pick<ApiParts, Part>;
   readonly addressClass: AddressClass;
   /** The caller's own address. */
   readonly clientHost: string;
@@ -37,8 +37,12 @@ export interface ApiCall {
 /** What a handler may return. */
 export type Handled<Result extends z.ZodType> = z.input<Result> | JsonStream | Noted<z.input<Result>>;
 
-/** One method. */
-export interface Method<Params extends z.ZodObject = z.ZodObject, Result extends z.ZodType = z.ZodType> {
+/** One method. Its handler sees the parts `Part` of the engine alone. */
+export interface Method<
+  Params extends z.ZodObject = z.ZodObject,
+  Result extends z.ZodType = z.ZodType,
+  Part extends keyof ApiParts = keyof ApiParts,
+> {
   readonly name: string;
   /** One sentence for the documentation. */
   readonly summary: string;
@@ -73,12 +77,19 @@ export interface Method<Params extends z.ZodObject = z.ZodObject, Result extends
   /** Extra fields that may stand beside the result (`Noted`). Default: none. */
   readonly notes?: z.ZodObject;
   /** Large results may be a stream of their JSON, others have notes beside them. */
-  handle(params: z.output<Params>, call: ApiCall): Handled<Result> | Promise<Handled<Result>>;
+  handle(params: z.output<Params>, call: ApiCall<Part>): Handled<Result> | Promise<Handled<Result>>;
 }
 
-/** Gives `handle` the types of its schemas, then forgets them so that methods fit into one list. */
-export function defineMethod<Params extends z.ZodObject, Result extends z.ZodType>(
-  method: Method<Params, Result>,
-): Method {
-  return method as unknown as Method;
+/**
+ * Makes `defineMethod` for a group of methods that works with the parts `Part` of the engine and no other. `defineMethod`
+ * gives `handle` the types of its schemas, then forgets them so that methods fit into one list.
+ *
+ * @example
+ * ```ts
+ * const defineMethod = methodsWith<"playlist" | "clock">();
+ * ```
+ */
+export function methodsWith<Part extends keyof ApiParts>() {
+  return <Params extends z.ZodObject, Result extends z.ZodType>(method: Method<Params, Result, Part>): Method =>
+    method as unknown as Method;
 }

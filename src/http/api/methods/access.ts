@@ -1,12 +1,15 @@
 /** Tokens and who may call: "Access and status" of section 4.4, section 5. */
 import * as z from "zod";
-import { type ApiCall, defineMethod, type Method } from "../method.ts";
+import { type ApiCall, type Method, methodsWith } from "../method.ts";
 import { NONE, OK } from "../schemas.ts";
+
+type Parts = "policy" | "settings" | "token";
+const defineMethod = methodsWith<Parts>();
 
 const VALUE = z.object({ value: z.boolean().describe("Whether to let them in") });
 
 /** Stored first: a change confirmed with `ok` holds after a restart, too. */
-async function allow({ parts }: ApiCall, kind: "intranet" | "internet", value: boolean): Promise<"ok"> {
+async function allow({ parts }: ApiCall<Parts>, kind: "intranet" | "internet", value: boolean): Promise<"ok"> {
   await parts.settings.set(`allow_${kind}`, value);
   parts.policy.setAllowed(kind, value);
   return "ok";

@@ -2,8 +2,10 @@
 import * as z from "zod";
 import type { Credentials } from "../../../account/sign-in.ts";
 import { API_CODES, ApiError } from "../codes.ts";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import { NONE, OK } from "../schemas.ts";
+
+const defineMethod = methodsWith<"signIn">();
 
 /** `method` for a user who signed in here, by password or through an identity provider. */
 const OWN_AUTH = "millrace_auth" as const;

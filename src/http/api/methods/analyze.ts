@@ -2,8 +2,10 @@
 import * as z from "zod";
 import type { Analysis, Outcome } from "../../../content/analysis/analysis.ts";
 import { API_CODES, ApiError, toApiError } from "../codes.ts";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import { HEX_40 } from "../schemas.ts";
+
+const defineMethod = methodsWith<"analyzer">();
 
 /** Queries of one call. */
 const MAX_QUERIES = 200;

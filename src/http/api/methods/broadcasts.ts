@@ -4,9 +4,11 @@
  */
 import * as z from "zod";
 import { memberJson } from "../../../playback/stat.ts";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import type { BroadcastFigures } from "../parts.ts";
 import { ERROR_CODE, HEX_40, INFOHASH, MEMBER, NONE, OK } from "../schemas.ts";
+
+const defineMethod = methodsWith<"broadcasts">();
 
 /** A name or a title. */
 const WORDS = z.string().trim().min(1).max(200);

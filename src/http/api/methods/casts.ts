@@ -1,9 +1,11 @@
 /** Which other engines may play their streams here: our additions. */
 import * as z from "zod";
 import { MillraceError } from "../../../errors.ts";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import type { ApiParts } from "../parts.ts";
 import { NONE, OK } from "../schemas.ts";
+
+const defineMethod = methodsWith<"cast">();
 
 const KEY = z.string().regex(/^[0-9a-f]{64}$/, "64 hexadecimal digits are expected").describe(
   "Public key of an engine",
@@ -44,7 +46,7 @@ export const CAST_METHODS: readonly Method[] = [
   }),
 ];
 
-function castOf({ cast }: ApiParts): NonNullable<ApiParts["cast"]> {
+function castOf({ cast }: Pick<ApiParts, "cast">): NonNullable<ApiParts["cast"]> {
   if (cast === null) {
     throw new MillraceError("unavailable", "this engine takes no streams of others: --no-player-discovery");
   }

@@ -1,8 +1,10 @@
 /** Which items of the playlist are alive: our addition. */
 import * as z from "zod";
 import { MAX_SWEPT } from "../../../playlist/checks.ts";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import { ITEM_ID, OWNER, SHORT_TEXT, TASK_ID } from "../schemas.ts";
+
+const defineMethod = methodsWith<"checks">();
 
 const IDS = z.array(ITEM_ID).min(1).max(MAX_SWEPT);
 

@@ -6,9 +6,12 @@ import { withLocalFile } from "../../../content/local-file.ts";
 import { selectStream, type StreamSelector } from "../../../content/selector.ts";
 import { MillraceError } from "../../../errors.ts";
 import { selectorOf } from "../../../playlist/export.ts";
-import { type ApiCall, defineMethod, type Method } from "../method.ts";
+import { type ApiCall, type Method, methodsWith } from "../method.ts";
 import { HEX_40, ITEM_ID, SELECTORS } from "../schemas.ts";
 import { ANALYSIS, analysisJson } from "./analyze.ts";
+
+type Parts = "clock" | "files" | "media" | "playlist";
+const defineMethod = methodsWith<Parts>();
 
 const MEDIA_FILES = z.object({
   infohash: HEX_40,
@@ -40,7 +43,7 @@ function toBase64(bytes: Uint8Array): string {
 const ANSWER_MS = 8000;
 
 /** Runs `find` within the patience of clients. A search among peers goes on after it, so that the next call may find it done. */
-async function inTime<T>(call: ApiCall, find: (context: ResolveContext) => Promise<T>): Promise<T> {
+async function inTime<T>(call: ApiCall<Parts>, find: (context: ResolveContext) => Promise<T>): Promise<T> {
   const late = deadline(
     call.parts.clock,
     ANSWER_MS,

@@ -4,9 +4,12 @@ import { looksPlayable } from "../../../content/file-choice.ts";
 import type { Analysis, Outcome } from "../../../content/analysis/analysis.ts";
 import { analysisQuery } from "../../../playlist/learn.ts";
 import { API_CODES, ApiError, toApiError } from "../codes.ts";
-import { type ApiCall, defineMethod, type Method } from "../method.ts";
+import { type ApiCall, type Method, methodsWith } from "../method.ts";
 import { ITEM_ID } from "../schemas.ts";
 import { analysisJson, OUTCOME } from "./analyze.ts";
+
+type Parts = "analyzer" | "content" | "lists";
+const defineMethod = methodsWith<Parts>();
 
 /** Items of one call, those of their channels included. */
 const MAX_ITEMS = 200;
@@ -54,7 +57,7 @@ export const DEFERRED_METHODS: readonly Method[] = [
   }),
 ];
 
-async function store({ parts }: ApiCall, id: number, analysis: Analysis): Promise<void> {
+async function store({ parts }: ApiCall<Parts>, id: number, analysis: Analysis): Promise<void> {
   const { infohash } = analysis;
   const metainfo = infohash === null ? null : await parts.content.known(infohash);
   const isHls = analysis.contentType === "hls" || analysis.contentType === "hls_vode";

@@ -1,7 +1,9 @@
 /** Devices of the household that are signed in to the page. Our additions. */
 import * as z from "zod";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import { NONE, OK } from "../schemas.ts";
+
+const defineMethod = methodsWith<"devices">();
 
 const ID = z.int().min(1).describe("Number of a device");
 /** Seconds since 1970. */

@@ -1,8 +1,10 @@
 /** "External playlists" of section 4.4, section 2.9. */
 import * as z from "zod";
 import type { ExternalPlaylist } from "../../../playlist/external/external-playlist.ts";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import { ERROR_CODE, NONE, OK, SHORT_TEXT, TASK_ID } from "../schemas.ts";
+
+const defineMethod = methodsWith<"lists">();
 
 const ID = z.int().min(1).describe("Number of an external playlist");
 const NAME = SHORT_TEXT.describe("Its name; any text");

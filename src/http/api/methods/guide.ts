@@ -3,9 +3,11 @@ import * as z from "zod";
 import type { Programme } from "../../../playlist/guide/programmes.ts";
 import type { GuideSourceRow } from "../../../playlist/guide/sources.ts";
 import { API_CODES, ApiError } from "../codes.ts";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import { INFOHASH, ITEM_ID, NONE, OK } from "../schemas.ts";
 import { PROGRAMME } from "./playlist-item.ts";
+
+const defineMethod = methodsWith<"clock" | "guide">();
 
 const ID = z.int().min(1).describe("Number of a guide");
 /** Seconds since 1970. */

@@ -2,9 +2,11 @@
 import * as z from "zod";
 import { MillraceError } from "../../../errors.ts";
 import { logoBytes } from "../logo.ts";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import { MAX_PICTURE_BYTES, Picture } from "../picture.ts";
 import { ITEM_ID, SHORT_TEXT } from "../schemas.ts";
+
+const defineMethod = methodsWith<"fetchBytes" | "pictures" | "playlist">();
 
 const NEVER = new AbortController().signal;
 

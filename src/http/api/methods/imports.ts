@@ -3,9 +3,11 @@ import * as z from "zod";
 import { playlistKey } from "../../playlist-key.ts";
 import { MAX_IMPORT_BYTES } from "../../../playlist/lists.ts";
 import { API_CODES, ApiError } from "../codes.ts";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import { OK, OWNER, SHORT_TEXT, TASK_ID } from "../schemas.ts";
 import { TASK, taskJson } from "./task-json.ts";
+
+const defineMethod = methodsWith<"lists" | "token">();
 
 /** The methods that import a list and follow the task that does it. */
 export const IMPORT_METHODS: readonly Method[] = [

@@ -1,7 +1,9 @@
 /** `parse_m3u_playlist` of section 4.4. */
 import * as z from "zod";
 import { API_CODES, ApiError } from "../codes.ts";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
+
+const defineMethod = methodsWith<"lists">();
 
 /** The method that reads the programme guides of a list. */
 export const LIST_METHODS: readonly Method[] = [

@@ -1,10 +1,12 @@
 /** Settings and state of the engine: our additions, for the web page and other programs of the user. */
 import * as z from "zod";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import { INFOHASH, NONE, OK, VERSION_INFO } from "../schemas.ts";
 import { versionInfo } from "../../service-routes.ts";
 import { CUSHION } from "../../playback-schema.ts";
 import { TASK, taskJson } from "./task-json.ts";
+
+const defineMethod = methodsWith<"isConnected" | "lists" | "operating" | "policy" | "runtime">();
 
 /** Fastest limit that is taken, bytes per second: 100 Gbit/s. */
 const MAX_RATE = 12_500_000_000;

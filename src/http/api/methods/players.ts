@@ -4,10 +4,13 @@ import { withLocalFile } from "../../../content/local-file.ts";
 import { type SelectorValues, selectStream } from "../../../content/selector.ts";
 import { MillraceError } from "../../../errors.ts";
 import { channelStarts } from "../../channel-starts.ts";
-import { startForPlayer, type WantedStream } from "../../player-stream.ts";
+import { type PlayerStarting, startForPlayer, type WantedStream } from "../../player-stream.ts";
 import { API_CODES, ApiError } from "../codes.ts";
-import { type ApiCall, defineMethod, type Method } from "../method.ts";
+import { type ApiCall, type Method, methodsWith } from "../method.ts";
 import { ITEM_ID, OK, SELECTORS } from "../schemas.ts";
+
+type Parts = "channels" | "files" | "hasScreen" | "players" | PlayerStarting;
+const defineMethod = methodsWith<Parts>();
 
 /** Section 2.5. */
 const PLAYER = z.object({
@@ -21,7 +24,7 @@ const PLAYER_ID = z.string().min(1).max(1024).describe("From get_available_playe
 /** A day: longer than any film. */
 const MAX_POSITION_SECONDS = 86_400;
 
-const callerOf = ({ callerIsLocal }: ApiCall) => ({ isLocal: callerIsLocal });
+const callerOf = ({ callerIsLocal }: Pick<ApiCall, "callerIsLocal">) => ({ isLocal: callerIsLocal });
 
 /** What is to be played. Rejects with `denied` where the library, or an address, is not for this caller. */
 async function sourcesOf(
@@ -30,7 +33,7 @@ async function sourcesOf(
     readonly item?: number | undefined;
     readonly direct_url?: string | undefined;
   },
-  call: ApiCall,
+  call: ApiCall<Parts>,
 ): Promise<WantedStream["sources"]> {
   const { files, channels } = call.parts;
   const isNamed = Object.values(named).some((value) => value);
@@ -154,7 +157,7 @@ function playerMethod<Params extends z.ZodObject, Result extends z.ZodType>(
   summary: string,
   params: Params,
   result: Result,
-  handle: (params: z.output<Params>, call: ApiCall) => Promise<z.input<Result>>,
+  handle: (params: z.output<Params>, call: ApiCall<Parts>) => Promise<z.input<Result>>,
 ): Method {
   return defineMethod({
     name,

@@ -58,7 +58,7 @@ type Content = Pick<NewItem, "infohash" | "contentId" | "url" | "transportType" 
 };
 
 /** The new item. Throws `ApiError` or `MillraceError` naming the parameter at fault. */
-export async function newItem(params: AddParams, call: ApiCall): Promise<NewItem> {
+export async function newItem(params: AddParams, call: ApiCall<"content">): Promise<NewItem> {
   const { name, ...content } = await contentOf(params, call);
   const title = params.title || name;
   if (title === "") throw new ApiError(API_CODES.missingParameter, "missing parameter: title");
@@ -80,7 +80,7 @@ export async function newItem(params: AddParams, call: ApiCall): Promise<NewItem
 }
 
 /** A transport file determines most, then ids, then addresses. With auto_search an item may wait for its content. */
-async function contentOf({ id, ...given }: AddParams, call: ApiCall): Promise<Content> {
+async function contentOf({ id, ...given }: AddParams, call: ApiCall<"content">): Promise<Content> {
   const params = { ...given, content_id: given.content_id || id };
   const { content } = call.parts;
   const { magnet, url } = params;

@@ -71,7 +71,7 @@ export const LISTED_ITEM = TRASH_ITEM.extend({
 }).meta({ id: "PlaylistItem" });
 
 /** The time for which a response says what is on, Unix seconds. */
-export async function guideTime({ guide, clock }: ApiParts): Promise<number> {
+export async function guideTime({ guide, clock }: Pick<ApiParts, "guide" | "clock">): Promise<number> {
   await guide.noticeChanges();
   return Math.floor(clock.now() / 1000);
 }

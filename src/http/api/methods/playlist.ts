@@ -3,12 +3,15 @@ import * as z from "zod";
 import type { ItemFlag } from "../../../playlist/items.ts";
 import { locateItem } from "../../../playlist/locate.ts";
 import { jsonStream } from "../json-stream.ts";
-import { type ApiCall, defineMethod, type Handled, type Method } from "../method.ts";
+import { type ApiCall, type Handled, type Method, methodsWith } from "../method.ts";
 import { Noted } from "../noted.ts";
 import { ITEM_ID, NONE, OK, OWNER, SHORT_TEXT } from "../schemas.ts";
 import { logoUrl, readLogo } from "../logo.ts";
 import { ADD_PARAMS, LOGO_FILE, newItem, PICTURE, TAGS } from "./playlist-add.ts";
 import { guideTime, LISTED_ITEM, TRASH_ITEM } from "./playlist-item.ts";
+
+type Parts = "clock" | "content" | "guide" | "playlist";
+const defineMethod = methodsWith<Parts>();
 
 /** Most ids in one call. */
 const MAX_IDS = 10_000;
@@ -31,7 +34,7 @@ function playlistMethod<Params extends z.ZodObject, Result extends z.ZodType>(
   summary: string,
   params: Params,
   result: Result,
-  handle: (params: z.output<Params>, call: ApiCall) => Promise<Handled<Result>>,
+  handle: (params: z.output<Params>, call: ApiCall<Parts>) => Promise<Handled<Result>>,
 ): Method {
   return defineMethod({ name, summary, public: false, remote: true, params, result, handle });
 }
@@ -40,7 +43,7 @@ async function setFlag(
   flag: ItemFlag,
   ids: readonly number[],
   params: { value: boolean; owner?: string | undefined; use_media_groups?: boolean | undefined },
-  { parts }: ApiCall,
+  { parts }: ApiCall<Parts>,
 ): Promise<true> {
   await parts.playlist.setFlag(flag, ids, params.value, {
     owner: params.owner,

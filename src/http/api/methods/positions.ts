@@ -1,7 +1,9 @@
 /** Where files were left off: our addition, so that any device can continue from there. */
 import * as z from "zod";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import { HEX_40, INFOHASH, OK } from "../schemas.ts";
+
+const defineMethod = methodsWith<"positions">();
 
 /** Longest file that is remembered, s: ten days. */
 const MAX_SECONDS = 864_000;

@@ -4,9 +4,12 @@ import { MillraceError } from "../../../errors.ts";
 import { MAX_AHEAD_S, MAX_DURATION_S, type RecordingFigures, type Recordings } from "../../../recordings/recordings.ts";
 import { playbackKeys } from "../../playlist-key.ts";
 import { API_CODES, ApiError } from "../codes.ts";
-import { type ApiCall, defineMethod, type Method } from "../method.ts";
+import { type ApiCall, type Method, methodsWith } from "../method.ts";
 import type { ApiParts } from "../parts.ts";
 import { NONE, OK, SELECTORS, SHORT_TEXT } from "../schemas.ts";
+
+type Parts = "channels" | "clock" | "guide" | "recordings" | "token";
+const defineMethod = methodsWith<Parts>();
 
 /** Recorded unless the caller says how long, s: a long evening. */
 const DEFAULT_DURATION_S = 4 * 3600;
@@ -32,7 +35,7 @@ const RECORDING = z.object({
   manifest_url: z.string().describe("HLS"),
 }).meta({ id: "Recording" });
 
-async function recordingJson(figures: RecordingFigures, call: ApiCall): Promise<z.input<typeof RECORDING>> {
+async function recordingJson(figures: RecordingFigures, call: ApiCall<Parts>): Promise<z.input<typeof RECORDING>> {
   const { id, title, state, error } = figures;
   const keyOf = await playbackKeys(call.parts.token.value);
   const base = `${call.ownUrl}/engine/recording/${id}`;
@@ -51,14 +54,14 @@ async function recordingJson(figures: RecordingFigures, call: ApiCall): Promise<
   };
 }
 
-function recordingsOf({ recordings }: ApiParts): Recordings {
+function recordingsOf({ recordings }: Pick<ApiParts, "recordings">): Recordings {
   if (recordings !== null) return recordings;
   throw new MillraceError("unavailable", "this engine keeps nothing on disk: start it with --state-dir to record");
 }
 
 /** When a programme of an item is recorded, Unix seconds, and its title; it is the one that is on at `atS`. */
 async function programmeOf(
-  { guide, clock }: ApiParts,
+  { guide, clock }: Pick<ApiParts, "guide" | "clock">,
   item: number | undefined,
   atS: number,
   margins: { readonly before: number; readonly after: number },

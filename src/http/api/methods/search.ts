@@ -1,11 +1,13 @@
 /** `search`, our addition, and `/search`: titles of the playlist, by item or by channel. */
 import * as z from "zod";
 import { JsonStream } from "../json-stream.ts";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import { logoUrl } from "../logo.ts";
 import { PageCount } from "../page-count.ts";
 import { HEX_40, OWNER, SHORT_TEXT } from "../schemas.ts";
 import { guideTime, LISTED_ITEM, NOW_AND_NEXT } from "./playlist-item.ts";
+
+const defineMethod = methodsWith<"clock" | "guide" | "lists">();
 
 /** Results of one page at most. */
 const MAX_PAGE_SIZE = 200;

@@ -1,8 +1,10 @@
 /** Versions and the state of the engine: "Access and status" of section 4.4. */
 import * as z from "zod";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import { engineStatus } from "../../service-routes.ts";
 import { NONE, VERSION_INFO } from "../schemas.ts";
+
+const defineMethod = methodsWith<"isConnected" | "playlist" | "runtime">();
 
 /** The methods of version and state. Pages may read both: a player page may look for the engine, and they reveal nothing about its user. */
 export const STATUS_METHODS: readonly Method[] = [

@@ -1,7 +1,9 @@
 /** What is cached: our additions. */
 import * as z from "zod";
-import { defineMethod, type Method } from "../method.ts";
+import { type Method, methodsWith } from "../method.ts";
 import { INFOHASH, OK } from "../schemas.ts";
+
+const defineMethod = methodsWith<"operating" | "storage">();
 
 /** Largest limit that is taken, bytes: 1 PiB. */
 const MAX_LIMIT_BYTES = 2 ** 50;
