@@ -15,7 +15,7 @@ import { encodeSecondMessage, type SecondMessage } from "../second-message.ts";
 import type { LivePeerSession } from "./live-session.ts";
 import { DIAL_TIMES } from "./redial.ts";
 
-/** A second connection that failed, or ended, is tried again after this, ms. */
+/** A second connection that failed, or ended, is tried again after this, ms: newcomers may have needed its place. */
 const RETRY_MS = 15_000;
 
 /** What second connections need of their swarm (`LivePeers`). */
