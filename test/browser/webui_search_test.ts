@@ -5,10 +5,13 @@ import { assertEquals, assertLess, assertMatch } from "@std/assert";
 import type { Browser, Page } from "playwright-core";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { run } from "../support/process.ts";
-import { until } from "../support/until.ts";
+import { until as untilBy } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
 
 const FILM_S = 30;
+/** Three starts of a decoder, on a busy machine, ms. */
+const WAIT_MS = 90_000;
+const until = (what: string, is: () => Promise<boolean>) => untilBy(what, is, WAIT_MS);
 
 let seeder: SeededFiles;
 let served: ServedEngine;
