@@ -44,10 +44,17 @@ export function useVideoState(video: () => HTMLVideoElement | null): VideoState 
         volume: element.volume,
         rate: element.playbackRate,
       });
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    // Drawing between two listeners of one event would exchange the second, which then misses it: look once all were called.
+    const happened = () => {
+      clearTimeout(timer);
+      timer = setTimeout(look);
+    };
     look();
-    for (const event of EVENTS) element.addEventListener(event, look);
+    for (const event of EVENTS) element.addEventListener(event, happened);
     return () => {
-      for (const event of EVENTS) element.removeEventListener(event, look);
+      clearTimeout(timer);
+      for (const event of EVENTS) element.removeEventListener(event, happened);
     };
   }, []);
   return state;
