@@ -22,6 +22,7 @@ import { withSignal } from "../bytes/deadline.ts";
 import { callerOf } from "./caller.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { addDlnaFields, addTimes, timesWanted } from "./dlna-fields.ts";
+import { drawnFile } from "./drawn-routes.ts";
 import { playbackFailure } from "./errors.ts";
 import { addTranscoding, parseTime, transcodingOf } from "./playback-params.ts";
 import { sessionOwner } from "./page.ts";
@@ -79,7 +80,8 @@ export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       if (session.kind === "live") return await liveFile(c, session, liveRenditionFile(session, name));
       const file = await renditionFile(session, name, signal);
       if (file !== null) return await ranged(c, session, file, file.isFragmented ? FRAGMENT_TYPE : OUTPUT_TYPES.ts);
-      return await subtitleSegment(c, subtitles, session, parts.clock) ?? notFound("no such subtitles");
+      return await subtitleSegment(c, subtitles, session, parts.clock) ??
+        await drawnFile(c, session, parts.clock) ?? notFound("no such subtitles");
     });
   }
 }

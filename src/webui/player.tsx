@@ -15,6 +15,7 @@ import {
 } from "./engine.ts";
 import { Controls } from "./controls.tsx";
 import { CAN_FILL, toggleFullScreen, useFullScreen, useIdle } from "./full-screen.ts";
+import { attachDrawings } from "./drawn/drawings.ts";
 import { OnAir } from "./guide.tsx";
 import { Heading } from "./heading.tsx";
 import { IconButton } from "./icons.tsx";
@@ -113,6 +114,7 @@ export function Player(props: PlayerProps) {
     const ending = new AbortController();
     let session: Started | null = null;
     let attached: Attached | null = null;
+    let endDrawings = () => {};
     const element = video.current!;
     forget();
     const run = async () => {
@@ -139,6 +141,7 @@ export function Player(props: PlayerProps) {
       });
       if (ending.signal.aborted) return attached.close();
       playing.current = attached;
+      if (session.is_live === 0) endDrawings = attachDrawings(element, session.playback_url);
       const from = file.lastS || props.fromS || await position;
       if (from > 0 && session.is_live === 0) element.currentTime = from;
       await element.play().catch(() => {});
@@ -159,6 +162,7 @@ export function Player(props: PlayerProps) {
       unlisten();
       depart();
       ending.abort();
+      endDrawings();
       attached?.close();
       leave();
     };

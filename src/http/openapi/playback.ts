@@ -190,6 +190,30 @@ function streamPaths(): Json {
       SESSION,
       inPath("subtitle", "Number of the subtitles", { type: "integer" }),
     ], "text/vtt"),
+    "/engine/s/{infohash}/{session}/drawn.json": stream(
+      "list_drawn_subtitles",
+      "Subtitles of a session that are drawn, and where its segments begin, ms.",
+      [INFOHASH, SESSION],
+      "application/json",
+    ),
+    "/engine/s/{infohash}/{session}/d{subtitle}.ass": stream(
+      "read_drawn_head",
+      "The head of a script of subtitles: what stands before its events.",
+      [INFOHASH, SESSION, inPath("subtitle", "Its number in drawn.json", { type: "integer" })],
+      "text/x-ssa",
+    ),
+    "/engine/s/{infohash}/{session}/d{subtitle}-{segment}": stream(
+      "read_drawn_subtitles",
+      "What drawn subtitles begin to show in a segment: a .sup of PGS, or lines of an .ass.",
+      [
+        INFOHASH,
+        SESSION,
+        inPath("subtitle", "Its number in drawn.json", { type: "integer" }),
+        inPath("segment", "Number of the segment, and .sup or .ass"),
+        flag("here"),
+      ],
+      "application/octet-stream",
+    ),
     "/engine/s/{infohash}/{session}/{rendition}-{segment}": stream(
       "read_rendition",
       "A segment of the pictures or of a sound of a session.",

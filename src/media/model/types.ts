@@ -216,12 +216,38 @@ export interface SegmentTexts {
   read(track: number, n: number, source: ByteSource, signal: AbortSignal): Promise<readonly Cue[]>;
 }
 
+/** How subtitles are drawn: presentation graphics of discs, or scripts of Advanced SubStation Alpha. */
+export type DrawnForm = "pgs" | "ass";
+
+/** A block of drawn subtitles. */
+export interface DrawnUnit {
+  /** On the clock of the segments, 90 kHz. */
+  readonly at90k: number;
+  /** How long it is shown, 90 kHz; null: the file does not say. */
+  readonly shown90k: number | null;
+  /** As the container has it. */
+  readonly data: Uint8Array;
+}
+
+/** Drawn subtitles of a film, segment by segment. */
+export interface SegmentDrawings {
+  readonly tracks: readonly { readonly track: Track; readonly form: DrawnForm }[];
+  /** Where each segment begins, on the clock of the segments. */
+  readonly startsMs: readonly number[];
+  /** Whether the bytes of segment `n` have arrived. Throws `not_found`. */
+  isHere(n: number, source: ByteSource): boolean;
+  /** What begins in segment `n` of track `track` (index into `tracks`). Rejects as `ByteSource.read`, or with `not_found`. */
+  read(track: number, n: number, source: ByteSource, signal: AbortSignal): Promise<readonly DrawnUnit[]>;
+}
+
 /** The whole VOD plan. */
 export interface HlsPlan {
   /** Its segments are fragmented MP4. Absent: MPEG TS. */
   readonly fragmented?: FragmentedForm;
   /** The texts inside the film; absent: it has none that can be read. */
   readonly texts?: SegmentTexts;
+  /** The subtitles inside the film that are drawn; absent: it has none. */
+  readonly drawings?: SegmentDrawings;
   readonly segments: readonly HlsSegment[];
   /** ⌈longest segment⌉, seconds, for EXT-X-TARGETDURATION. */
   readonly targetDurationS: number;

@@ -10,6 +10,7 @@ import { planOfLayout } from "../layout/layout-plan.ts";
 import { renditionsOf } from "./renditions.ts";
 import { layOutRuns } from "../layout/streamed-layout.ts";
 import { runsOfIndex } from "../transcode/tabled-runs.ts";
+import { segmentDrawings } from "../subtitles/segment-drawings.ts";
 import { segmentTexts } from "../subtitles/segment-texts.ts";
 import { selectTracks } from "./select.ts";
 import type { IndexWork } from "../source/work.ts";
@@ -77,6 +78,7 @@ export async function presentIndex(
   const hls: HlsPlan = {
     ...planOfLayout(layout, zero90k, fragments?.form),
     ...segmentTexts(index, layout, offset90k),
+    ...segmentDrawings(index, layout, offset90k),
   };
   const ts: TsLayout = { sizeBytes: layout.sizeBytes, fingerprint, read: (...range) => layout.read(...range) };
   return {
