@@ -37,6 +37,8 @@ export class SegmentReader {
   /** Throws when nothing was sent before; else the segment alone is left out. */
   readonly #refuse: (reason: string) => void;
   readonly #signal: AbortSignal;
+  /** The pictures of which it reads the sound are converted. */
+  readonly #isBesideConverted: boolean;
   /** The present segment has to be converted. */
   #isConverted = false;
   /** The initialization section that was used last. */
@@ -47,7 +49,9 @@ export class SegmentReader {
     converter: SegmentConverter | null,
     refuse: (reason: string) => void,
     signal: AbortSignal,
+    isBesideConverted = false,
   ) {
+    this.#isBesideConverted = isBesideConverted;
     this.#web = web;
     this.#keys = new SegmentKeys((at) => web.open(at, {}, signal));
     this.#converter = converter;
@@ -88,7 +92,7 @@ export class SegmentReader {
 
   #begin(head: Uint8Array, map: Uint8Array | null): void {
     this.#isConverted = false;
-    if (map === null && isTransportStream(head)) return;
+    if (map === null && isTransportStream(head)) return this.#requireOneClock();
     let reason = "its segments are no MPEG TS";
     try {
       this.#isConverted = this.#converter?.begin(head, map) === true;
@@ -99,6 +103,14 @@ export class SegmentReader {
     if (this.#isConverted) return;
     this.#refuse(reason);
     throw new MillraceError("bad_media", reason);
+  }
+
+  /** Throws where a transport stream is beside pictures whose times were moved, as those of fragmented MP4 are, by 1.4 s. */
+  #requireOneClock(): void {
+    if (!this.#isBesideConverted) return;
+    const reason = "its pictures are fragmented MP4 and their sound is MPEG TS";
+    this.#refuse(reason);
+    throw new MillraceError("unsupported_media", reason);
   }
 
   async #mapOf({ map, key }: Segment): Promise<Uint8Array | null> {

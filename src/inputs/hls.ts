@@ -1,6 +1,4 @@
 /** An HLS address as a source: its segments in order, paced by the clock in them. */
-import { gunzipped } from "../bytes/gunzip.ts";
-import { readBounded } from "../bytes/read-bounded.ts";
 import { socketTurn } from "../bytes/turn.ts";
 import { type ErrorCode, hasCode, MillraceError } from "../errors.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
@@ -20,10 +18,10 @@ import { withSound } from "./hls-sound.ts";
 import { reasonOf } from "./input.ts";
 import { paced } from "./pacer.ts";
 import { inPackets } from "./packets.ts";
+import { playlistText } from "./playlist-text.ts";
 import type { SourcePorts } from "./ports.ts";
 import { type AheadItem, readAhead, SEGMENT_START } from "./read-ahead.ts";
 import { FatalSourceError, RETRY_FIRST_MS, RETRY_MOST_MS } from "./retry.ts";
-import { isPacked } from "./sniff.ts";
 import { describeUrl } from "./spec.ts";
 import type { SourceWeb } from "./web.ts";
 
@@ -57,16 +55,6 @@ export interface HlsOptions {
    * those of another. Default: none are taken.
    */
   readonly converter?: (keepsTimes: boolean) => SegmentConverter;
-}
-
-const tooLarge = () => new MillraceError("too_large", "the HLS playlist is too large");
-
-/** The text of a playlist, unpacked where the server did not say that it is packed. Throws `too_large`, `bad_media`. */
-export async function playlistText(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  if (!isPacked(bytes)) return new TextDecoder().decode(bytes);
-  const damaged = (cause: unknown) => new MillraceError("bad_media", "the packed HLS playlist is damaged", { cause });
-  const plain = gunzipped(new Blob([bytes]).stream(), damaged);
-  return new TextDecoder().decode(await readBounded(plain, MAX_PLAYLIST_BYTES, tooLarge));
 }
 
 /** Longer playlists take up to half a second: they are parsed one after the other, in steps between which others have turns. */
@@ -121,7 +109,8 @@ class HlsReader {
   ) {
     const { beside } = options;
     const converter = options.converter?.(beside !== undefined && !beside.isConverted) ?? null;
-    this.#segments = new SegmentReader(web, converter, (reason) => this.#refuse(reason), signal);
+    const refuse = (reason: string) => this.#refuse(reason);
+    this.#segments = new SegmentReader(web, converter, refuse, signal, beside?.isConverted);
     this.#options = options;
     this.#first = options.first ?? null;
     this.#ports = ports;
@@ -217,8 +206,8 @@ class HlsReader {
       });
     }
     const opened = await this.#web.open(url, { maxBytes: MAX_PLAYLIST_BYTES }, this.#signal);
-    const bytes = await readBounded(opened.body, MAX_PLAYLIST_BYTES, tooLarge);
-    return await this.#parsed(await playlistText(bytes), opened.url, variables);
+    const text = await playlistText(this.#ports.clock, opened.body, this.#signal);
+    return await this.#parsed(text, opened.url, variables);
   }
 
   /** As `parseHls`. */

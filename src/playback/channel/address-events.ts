@@ -3,13 +3,13 @@ import { concatBytes } from "../../bytes/hex.ts";
 import { turnWhenDue } from "../../bytes/turn.ts";
 import { headersFor, readPlayerAddress } from "../../content/analysis/player-address.ts";
 import type { FetchPorts, OpenedUrl } from "../../content/fetch-guard.ts";
-import { MAX_PLAYLIST_BYTES } from "../../content/hls-playlist.ts";
 import { MillraceError } from "../../errors.ts";
-import { hlsEvents, playlistText } from "../../inputs/hls.ts";
+import { hlsEvents } from "../../inputs/hls.ts";
 import { SENDER_PACE } from "../../inputs/http.ts";
 import { within } from "../../inputs/input.ts";
 import { paced } from "../../inputs/pacer.ts";
 import { inPackets } from "../../inputs/packets.ts";
+import { playlistText } from "../../inputs/playlist-text.ts";
 import { HEAD_BYTES, isPacked, isPlaylist, isTransportStream } from "../../inputs/sniff.ts";
 import { describeUrl } from "../../inputs/spec.ts";
 import { SourceWeb } from "../../inputs/web.ts";
@@ -61,7 +61,7 @@ export async function* addressEvents(
     const next = () => inTime(ports, silenceMs, body.next(), both);
     const head = await read(next, HEAD_BYTES, both);
     if (isPlaylist(head) || isPacked(head)) {
-      const text = await playlistText(concatBytes([head, await read(next, MAX_PLAYLIST_BYTES, both)]));
+      const text = await playlistText(ports.clock, chunksOf(head, next), both);
       void body.return(undefined);
       if (!isPlaylist(new TextEncoder().encode(text.slice(0, HEAD_BYTES)))) throw otherFormat(url, opened);
       let heardMs = ports.clock.monotonic();
@@ -80,10 +80,7 @@ export async function* addressEvents(
     const radio = syntax === null ? null : new RadioMuxer(syntax);
     const packets = (bytes: Uint8Array) => radio === null ? bytes : radio.push(bytes);
     const rest = async function* (): AsyncGenerator<LiveInputEvent, void> {
-      yield { kind: "data", bytes: packets(head) };
-      for (let chunk = await next(); !chunk.done; chunk = await next()) {
-        yield { kind: "data", bytes: packets(chunk.value) };
-      }
+      for await (const chunk of chunksOf(head, next)) yield { kind: "data", bytes: packets(chunk) };
     };
     yield* paced(inPackets(rest()), ports.clock, SENDER_PACE, both);
     return opened.headers.has("content-length");
@@ -123,6 +120,15 @@ async function inTime<T>(
 function silent(silenceMs: number, reason: string | null = null): MillraceError {
   const why = reason === null ? "" : `: ${reason}`;
   return new MillraceError("timeout", `nothing came for ${silenceMs / 1000} s${why}`);
+}
+
+/** `head`, which was read already, and what follows it. */
+async function* chunksOf(
+  head: Uint8Array,
+  next: () => Promise<IteratorResult<Uint8Array>>,
+): AsyncGenerator<Uint8Array, void> {
+  yield head;
+  for (let chunk = await next(); !chunk.done; chunk = await next()) yield chunk.value;
 }
 
 /** The bytes from here on: `atLeast`, with the rest of the last chunk, or all that come. */

@@ -105,6 +105,22 @@ test("Sessions.start() joins pictures and sound of playlists of their own, in st
   assertEquals(asked.filter((url) => url.endsWith("sound.mp4")).length, 1);
 });
 
+test("Sessions.start() refuses pictures of fragmented MP4 whose sound is MPEG TS, which has another clock", async () => {
+  const master = '#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="x",DEFAULT=YES,URI="sound.m3u8"\n' +
+    '#EXT-X-STREAM-INF:BANDWIDTH=900,AUDIO="a"\npictures.m3u8\n';
+  const { begin } = setUpChannels({
+    [LIST]: master,
+    [`${HOST}/pictures.m3u8`]: playlistOf(segments.length, "m4s", MAP),
+    [`${HOST}/init.mp4`]: renamed(init, "soun", "none"),
+    ...files(segments, "m4s"),
+    [`${HOST}/sound.m3u8`]: playlistOf(1, "ts", ""),
+    [`${HOST}/0.ts`]: clip("ts-188.ts"),
+  });
+  const error = await assertRejects(() => begin([LIST]), MillraceError);
+  assertEquals(error.code, "unsupported_media");
+  assertMatch(error.message, /its pictures are fragmented MP4 and their sound is MPEG TS/);
+});
+
 test("Sessions.start() passes over addresses whose fragmented MP4 is missing, silent, or cannot be carried, and says why", async () => {
   const other = "http://o.example";
   const at = (host: string, answers: Answers) =>
