@@ -32,8 +32,9 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 function parse(host: string): Address | null {
   const bare = host.split("%")[0]!;
   // Refuses 127.1, 0177.0.0.1 and 2130706433, which only some programs take for addresses.
-  const isAddress = bare.includes(":") ? ipaddr.IPv6.isValid(bare) : ipaddr.IPv4.isValidFourPartDecimal(bare);
-  return isAddress ? ipaddr.process(bare) : null;
+  if (bare.includes(":")) return ipaddr.IPv6.isValid(bare) ? ipaddr.process(bare) : null;
+  // Not `process`: it reads every address as IPv6 first, which a flood of requests makes expensive (`machineKey`).
+  return ipaddr.IPv4.isValidFourPartDecimal(bare) ? ipaddr.IPv4.parse(bare) : null;
 }
 
 /** From near to far. If a request may belong to two classes, the farther one counts. */
