@@ -6,7 +6,7 @@ const MAX_CHARS = 64;
 
 /**
  * Most addresses, as runtimes write them. The library reads each as IPv6 first: here and where callers are told apart, that took
- * a seventh of the time of a flood of requests on Bun.
+ * up to a seventh of the time of a flood of requests.
  */
 const PLAIN_IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
