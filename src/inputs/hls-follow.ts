@@ -22,6 +22,17 @@ export interface FollowStep {
   readonly hasEnded: boolean;
 }
 
+/** Where a live playlist was joined. */
+export interface JoinedAt {
+  /** Monotonic time at which it was loaded, ms. */
+  readonly atMs: number;
+  /** From its first segment to the latest moment that another playlist of the broadcast could name then, s. */
+  readonly behindS: number;
+}
+
+/** Most seconds that go by between joining two playlists of a broadcast: a channel has failed long before. */
+const MOST_BETWEEN_S = 30;
+
 /** Follows one playlist. It has no clock and no network: both are its caller. */
 export class HlsFollower {
   #next: number | null = null;
@@ -32,6 +43,18 @@ export class HlsFollower {
   #firstSequence = 0;
   #grewAtMs: number | null = null;
   #targetMs = 10_000;
+  readonly #beside: JoinedAt | null;
+  #joined: JoinedAt | null = null;
+
+  /** `beside`: where the playlist was joined whose sound this one has; null: it is joined by itself. */
+  constructor(beside: JoinedAt | null = null) {
+    this.#beside = beside;
+  }
+
+  /** Where the playlist was joined, if it is live. */
+  get joined(): JoinedAt | null {
+    return this.#joined;
+  }
 
   /** More is waiting than a reader at the edge has. A recording never is: it is all there. */
   get isBehind(): boolean {
@@ -49,9 +72,9 @@ export class HlsFollower {
     this.#targetMs = list.targetDurationS * 1000;
     const end = list.firstSequence + segments.length;
     let lost: string | null = null;
-    const start = hasEnded ? list.firstSequence : Math.max(list.firstSequence, end - START_BEHIND);
+    const start = hasEnded ? list.firstSequence : Math.max(list.firstSequence, this.#start(list, nowMs));
     if (this.#next === null) {
-      if (segments.length > 0) this.#next = start;
+      if (segments.length > 0) this.#join(list, start, nowMs);
       this.#firstSequence = list.firstSequence;
       this.#isLive = !hasEnded;
     } else if (end < this.#next) {
@@ -83,6 +106,30 @@ export class HlsFollower {
     const lastMs = (segments.at(-1)?.durationS ?? 0) * 1000;
     const reloadMs = lastMs === 0 ? this.#targetMs : Math.min(this.#targetMs, Math.max(LEAST_RELOAD_MS, lastMs));
     return { lost, atMs: nowMs, reloadMs: hadNews ? reloadMs : reloadMs / 2, hasEnded };
+  }
+
+  /** Number of the segment at which a live playlist is joined, which may be before its first. */
+  #start({ firstSequence, segments }: MediaList, nowMs: number): number {
+    const end = firstSequence + segments.length;
+    if (this.#beside === null) return end - START_BEHIND;
+    // When the pictures begin again, their playlist may be a segment behind this one.
+    if (this.#next !== null) return end - START_BEHIND - 1;
+    const betweenS = Math.min((nowMs - this.#beside.atMs) / 1000, MOST_BETWEEN_S);
+    let leftS = this.#beside.behindS + betweenS;
+    let start = end;
+    // Its numbers need not be those of the pictures, nor its segments as long. What is too early is left out later.
+    while (leftS > 0 && start > firstSequence) leftS -= segments[--start - firstSequence]!.durationS;
+    return start;
+  }
+
+  #join({ firstSequence, segments, hasEnded }: MediaList, start: number, nowMs: number): void {
+    this.#next = start;
+    if (hasEnded) return;
+    const sent = segments.slice(start - firstSequence);
+    const longestS = Math.max(...sent.map(({ durationS }) => durationS));
+    // Another playlist may have been given one more segment already.
+    const behindS = sent.reduce((sum, { durationS }) => sum + durationS, 0) + longestS;
+    this.#joined = { atMs: nowMs, behindS };
   }
 
   /** The segment to send next; null when the next reload has to show it. */

@@ -18,6 +18,8 @@ import { PictureTables, type SoundUnit, SoundUnits, underPid } from "./hls-join.
 const PATIENCE_MS = 2000;
 /** Sound and pictures nearer than this are of one clock, 90 kHz: 2 s. */
 const IN_STEP_90K = 180_000;
+/** Sound that is older than the first picture by more has nothing to be heard with, 90 kHz: 0.2 s. */
+const BEFORE_ALL_90K = 18_000;
 /** A difference in cuts that lasts for this much of the pictures is none, 90 kHz: 10 s. */
 const UNEQUAL_90K = 900_000;
 
@@ -85,6 +87,8 @@ class Sound {
   #isLate = false;
   #isOver = false;
   #hasBegun = false;
+  /** Some of it was sent. */
+  #hasSent = false;
   /** Cuts of the sound less those of the pictures, and the time of the pictures since when they differ. */
   #cuts = 0;
   #unequalSince90k: number | null = null;
@@ -119,7 +123,9 @@ class Sound {
       if (use === "hold") return out;
       this.#waiting.shift();
       this.#isCounted = false;
-      if (use === "send") out.push(unit.packets);
+      if (use === "drop") continue;
+      this.#hasSent = true;
+      out.push(unit.packets);
     }
   }
 
@@ -145,6 +151,7 @@ class Sound {
     const ahead90k = stepBetween(dts90k, unit.pts90k);
     if (Math.abs(ahead90k) <= IN_STEP_90K) {
       this.#cuts = 0;
+      if (!this.#hasSent && ahead90k < -BEFORE_ALL_90K) return "drop";
       // Sound of the same time comes after the picture: viewers begin with that.
       return ahead90k >= 0 ? "hold" : "send";
     }

@@ -91,14 +91,14 @@ class HlsReader {
   readonly #web: SourceWeb;
   readonly #url: string;
   readonly #signal: AbortSignal;
-  readonly #follower = new HlsFollower();
+  readonly #follower: HlsFollower;
   readonly #segments: SegmentReader;
   readonly #options: ReaderOptions;
   /** The playlist that was fetched already; null: it has been read. */
   #first: HlsOptions["first"] | null;
   #hasSent = false;
-  /** The variant that is read has its sound in another playlist. */
-  hasSeparateSound = false;
+  /** Where the sound of the variant that is read has a playlist of its own; null: it has none. */
+  #sound: { readonly url: string; readonly variables: HlsVariables } | null = null;
 
   constructor(
     ports: Pick<SourcePorts, "clock" | "log">,
@@ -111,8 +111,9 @@ class HlsReader {
     const converter = options.converter?.(beside !== undefined && !beside.isConverted) ?? null;
     const refuse = (reason: string) => this.#refuse(reason);
     this.#segments = new SegmentReader(web, converter, refuse, signal, beside?.isConverted);
+    this.#follower = new HlsFollower(beside === undefined ? null : beside.#follower.joined);
     this.#options = options;
-    this.#first = options.first ?? null;
+    this.#first = beside === undefined ? options.first ?? null : null;
     this.#ports = ports;
     this.#web = web;
     this.#url = url;
@@ -122,6 +123,11 @@ class HlsReader {
   /** Its segments are no MPEG TS. */
   get isConverted(): boolean {
     return this.#segments.isConverted;
+  }
+
+  /** The variant that is read has its sound in another playlist. */
+  get hasSeparateSound(): boolean {
+    return this.#sound !== null;
   }
 
   /** More is waiting than a reader at the edge has. */
@@ -140,7 +146,8 @@ class HlsReader {
 
   async *#follow(): AsyncGenerator<AheadItem, void> {
     const { clock } = this.#ports;
-    let media: { url: string; variables: HlsVariables } | null = null;
+    const { beside } = this.#options;
+    let media: { url: string; variables: HlsVariables } | null = beside === undefined ? null : beside.#sound;
     let pauseMs = RETRY_FIRST_MS;
     for (;;) {
       let step: FollowStep;
@@ -188,10 +195,11 @@ class HlsReader {
       if (list.kind === "media") return { url, variables, list };
       const variant = chooseVariant(list);
       if (variant === null) throw this.#fault("bad_media", `${describeUrl(url)} names no stream to play`);
-      if (this.#options.beside === undefined) this.hasSeparateSound = variant.soundUrl !== null;
-      else if (variant.soundUrl === null) throw this.#fault("bad_media", `${describeUrl(url)} no longer names a sound`);
-      url = this.#options.beside === undefined ? variant.url : variant.soundUrl!;
       variables = list.variables;
+      const sound = variant.soundUrl === null ? null : { url: variant.soundUrl, variables };
+      if (this.#options.beside === undefined) this.#sound = sound;
+      else if (sound === null) throw this.#fault("bad_media", `${describeUrl(url)} no longer names a sound`);
+      url = this.#options.beside === undefined ? variant.url : sound!.url;
     }
     throw this.#fault("bad_media", `${describeUrl(url)} leads from playlist to playlist`);
   }

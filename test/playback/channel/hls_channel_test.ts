@@ -105,6 +105,44 @@ test("Sessions.start() joins pictures and sound of playlists of their own, in st
   assertEquals(asked.filter((url) => url.endsWith("sound.mp4")).length, 1);
 });
 
+test("Sessions.start() begins with sound of the first picture, although its playlist has grown, or has segments of another length", async () => {
+  const master = '#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="x",DEFAULT=YES,URI="sound.m3u8"\n' +
+    '#EXT-X-STREAM-INF:BANDWIDTH=900,AUDIO="a"\npictures.m3u8\n';
+  const list = (name: string, count: number, first = 0) => {
+    const lines = Array.from({ length: count }, (_, i) => `#EXTINF:1.0,\n${i}.m4s\n`).join("");
+    const tags = `#EXT-X-MEDIA-SEQUENCE:${first}\n#EXT-X-MAP:URI="${name}.mp4"\n`;
+    return `#EXTM3U\n#EXT-X-TARGETDURATION:1\n${tags}${lines}${count === segments.length ? "#EXT-X-ENDLIST\n" : ""}`;
+  };
+  const halves = (name: string, count: number) => {
+    const lines = Array.from({ length: count / 2 }, (_, i) => `#EXTINF:2.0,\n${i}.double\n`).join("");
+    return `#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MAP:URI="${name}.mp4"\n${lines}${
+      count === 6 ? "#EXT-X-ENDLIST\n" : ""
+    }`;
+  };
+  const doubles = [0, 2, 4].map((at) => concatBytes(segments.slice(at, at + 2)));
+  const table: Answers = {
+    "one segment more": (nth) => list("sound", nth === 0 ? 5 : 6),
+    "numbers of its own": (nth) => list("sound", nth === 0 ? 5 : 6, 700),
+    "segments twice as long": (nth) => halves("sound", nth === 0 ? 4 : 6),
+  };
+  for (const [name, sound] of Object.entries(table)) {
+    const { problems, ended, streams, asked } = await played({
+      [LIST]: master,
+      [`${HOST}/pictures.m3u8`]: (nth) => list("pictures", nth === 0 ? 4 : 6),
+      [`${HOST}/pictures.mp4`]: renamed(init, "soun", "none"),
+      [`${HOST}/sound.m3u8`]: sound,
+      [`${HOST}/sound.mp4`]: renamed(init, "vide", "none"),
+      ...files(segments, "m4s"),
+      ...files(doubles, "double"),
+    });
+    assertEquals([problems, ended], [[], true], name);
+    const [pictures, heard] = streams.map(({ units }) => units[0]!.pts);
+    const apart = ticksBetween(pictures!, heard!);
+    assert(Math.abs(apart) < 18_000, `${name}: picture and sound begin ${apart / 90_000} s apart`);
+    assertEquals(asked.filter((url) => url === LIST).length, 1, "the list of lists is read once");
+  }
+});
+
 test("Sessions.start() refuses pictures of fragmented MP4 whose sound is MPEG TS, which has another clock", async () => {
   const master = '#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="x",DEFAULT=YES,URI="sound.m3u8"\n' +
     '#EXT-X-STREAM-INF:BANDWIDTH=900,AUDIO="a"\npictures.m3u8\n';
