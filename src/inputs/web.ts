@@ -34,7 +34,7 @@ export class SourceWeb {
   /** Opens `url`; rejects as `guardedOpen`, and for every status but 2xx. */
   async open(
     url: string,
-    options: { readonly headers?: Record<string, string>; readonly maxBytes?: number },
+    options: { readonly headers?: Record<string, string>; readonly maxBytes?: number; readonly idleMs?: number },
     signal: AbortSignal,
   ): Promise<OpenedUrl> {
     const isRoot = URL.canParse(url) && new URL(url).href === this.#root;

@@ -56,7 +56,9 @@ export async function* addressEvents(
   const both = AbortSignal.any([signal, own.signal]);
   try {
     const web = new SourceWeb(ports, url, rules);
-    const opened = await inTime(ports, silenceMs, web.open(url, { headers: ASKS_FOR_TITLES }, both), both);
+    // Silence is noticed here, and sooner.
+    const asked = { headers: ASKS_FOR_TITLES, idleMs: 2 * silenceMs };
+    const opened = await inTime(ports, silenceMs, web.open(url, asked, both), both);
     const body = withoutTitles(opened, titled)[Symbol.asyncIterator]();
     const next = () => inTime(ports, silenceMs, body.next(), both);
     const head = await read(next, HEAD_BYTES, both);

@@ -30,6 +30,11 @@ const GOOD_AFTER_MS = 10_000;
 const CONNECTION_WAIT_MS = 7000;
 /** The window hears of what came at most this often, ms; it looks by itself ten times a second. */
 const TELL_MS = 50;
+/**
+ * The window hears at once of so many that an address sends first: a viewer waits for the whole first picture, which comes in
+ * several of them.
+ */
+const TOLD_AT_ONCE = 64;
 
 /** What a channel is made of. */
 export interface ChannelParts {
@@ -65,6 +70,8 @@ export class ChannelSource implements LiveSource {
   #reason: string | null = null;
   #title: string | null = null;
   #toldMs = -Infinity;
+  /** How many more the window hears of at once. */
+  #atOnce = 0;
 
   constructor(parts: ChannelParts) {
     this.#parts = parts;
@@ -170,6 +177,7 @@ export class ChannelSource implements LiveSource {
     const { address, allowPrivate, account } = addresses[this.#index]!;
     const silenceMs = addresses.length === 1 ? ONLY_SILENCE_MS : SILENCE_MS;
     this.#title = null;
+    this.#atOnce = TOLD_AT_ONCE;
     const titled = (title: string) => void (this.#title = title);
     const needed = new AbortController();
     const user = { rank, giveUp: (reason: MillraceError) => needed.abort(reason) };
@@ -194,7 +202,8 @@ export class ChannelSource implements LiveSource {
     this.#isPlaying = true;
     this.#meter.add(packets.length, nowMs);
     this.supply.push(packets, clock.now());
-    if (nowMs - this.#toldMs < TELL_MS) return;
+    if (this.#atOnce <= 0 && nowMs - this.#toldMs < TELL_MS) return;
+    this.#atOnce--;
     this.#toldMs = nowMs;
     this.#tell();
   }

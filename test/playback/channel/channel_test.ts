@@ -1,7 +1,7 @@
 /** Channels that come by HTTP, from upstreams that the test sends by hand. */
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { toHex } from "../../../src/bytes/hex.ts";
+import { concatBytes, toHex } from "../../../src/bytes/hex.ts";
 import { MillraceError } from "../../../src/errors.ts";
 import { statOf } from "../../../src/playback/stat.ts";
 import type { LiveSession } from "../../../src/playback/live/live-session.ts";
@@ -146,6 +146,43 @@ test("Sessions.start() opens the only address of a channel again when its server
   await run(3000);
   assert(viewer.bytes > before && !viewer.isOver);
   assertMatch(JSON.stringify(facts(session)), /"changes":1,"reason":"the server ended the stream"/);
+  session.stop("done");
+});
+
+test("Sessions.start() leaves the only address of a channel when nothing came for 10 s, and not before", async () => {
+  const { asked, begin, run } = setUpChannels({ [A]: "sends" });
+  const session = await begin([A]);
+  const viewer = view(session);
+  await run(9500, () => false);
+  assertEquals([asked.length, viewer.isOver], [1, false]);
+  await run(1000, () => false);
+  assertEquals(asked, [A, A]);
+  assertMatch(JSON.stringify(facts(session)), /"reason":"nothing came for 10 s"/);
+  session.stop("done");
+});
+
+test("Sessions.start() sends the first picture at once, in however many parts it comes", async () => {
+  const { clock, open, sessions, request } = setUpChannels({ [A]: "sends" });
+  const starting = sessions.start(request([A]));
+  await until("the upstream is open", () => open.length === 1);
+  // The first picture begins in the eleventh packet, and goes on after a hundred without content.
+  const idle = new Uint8Array(188).fill(0xff);
+  idle.set([0x47, 0x1f, 0xff, 0x10]);
+  const media = clip("ts-188.ts");
+  const bytes = concatBytes([
+    media.subarray(0, 11 * 188),
+    ...Array(100).fill(idle),
+    media.subarray(11 * 188, 400 * 188),
+  ]);
+  for (let at = 0; at < bytes.length; at += 10 * 188) {
+    open[0]!.say(bytes.slice(at, at + 10 * 188));
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  const session = await starting as LiveSession;
+  const viewer = view(session);
+  await until("the pictures that have come are sent", () => viewer.bytes >= 300 * 188);
+  assertEquals(clock.monotonic(), 0);
+  await viewer.leave();
   session.stop("done");
 });
 
