@@ -35,10 +35,9 @@ async function setUp(wrongBlocks?: (piece: number) => Promise<readonly number[] 
     buffers: { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
     bank: { put: () => Promise.resolve() } as unknown as PieceBank,
     sources: sources as unknown as Sources,
-    events: {
+    outcome: {
       verified: (piece) => void told.push(`verified ${piece}`),
       failed: (piece) => void told.push(`failed ${piece}`),
-      discarded: () => {},
       restored: () => {},
       spoiled: ({ piece }, blocks) => void told.push(`spoiled ${piece}: ${blocks.join()}`),
       reopened: ({ piece }, liars) => void told.push(`reopened ${piece} without ${liars.join()}`),

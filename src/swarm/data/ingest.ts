@@ -1,15 +1,14 @@
 /**
- * Assembles arriving blocks into pieces. Sources are the swarm's numbers for peers and web seeds; a source delivers one
+ * Assembles arriving blocks into pieces, has complete ones verified, and tells the scheduler which blocks are wanted again. Sources are the swarm's numbers for peers and web seeds; a source delivers one
  * block at a time: `target` when its header has arrived, then `deliver` or `leave`.
  */
-import type { Clock } from "../../ports.ts";
 import { BLOCK_BYTES } from "../../wire/types.ts";
-import { Assembly, type BufferSource } from "./assembly.ts";
+import { Assembly } from "./assembly.ts";
 import type { Copy } from "./cross-check.ts";
-import { isBlock, isWithinBlock, pieceBytes, type PieceShape } from "./layout.ts";
-import type { PieceBank } from "./piece-bank.ts";
+import type { Suspect } from "./evidence.ts";
+import { isBlock, isWithinBlock, pieceBytes } from "./layout.ts";
 import type { SchedulerApi } from "../scheduler/types.ts";
-import type { PieceEvents, Verifier } from "./verifier.ts";
+import { type PieceOutcome, Verifier, type VerifierParts } from "./verifier.ts";
 
 /** Unfinished pieces held at once, bytes: the read-ahead of a 4K stream over many slow peers. */
 const ASSEMBLY_LIMIT_BYTES = 64 * 1024 * 1024;
@@ -29,26 +28,48 @@ interface Delivery {
   readonly view: Uint8Array;
 }
 
-/** What ingest works with. */
-export interface IngestParts {
-  readonly shape: PieceShape;
-  readonly clock: Clock;
-  readonly buffers: BufferSource;
-  readonly bank: Pick<PieceBank, "have">;
-  readonly scheduler: Pick<SchedulerApi, "expects" | "blockReceived" | "blockRestored" | "blocksLost" | "wanted">;
-  readonly verifier: Pick<Verifier, "holds" | "retrial" | "submit">;
-  readonly events: Pick<PieceEvents, "discarded" | "wasted">;
+/** What ingest reports to its torrent. */
+export interface IngestEvents {
+  /** A piece is good, and in the bank. */
+  verified(piece: number): void;
+  /** Blocks are wanted again. */
+  wanted(): void;
 }
 
-/** Unfinished pieces of one torrent. */
-export class Ingest {
+/** What the scheduler is told and asked. */
+type BlockScheduler = Pick<
+  SchedulerApi,
+  "expects" | "blockReceived" | "blockRestored" | "blocksLost" | "wanted" | "pieceFailed" | "pieceDiscarded"
+>;
+
+/** What ingest works with. */
+export interface IngestParts extends Omit<VerifierParts, "outcome"> {
+  readonly scheduler: BlockScheduler;
+  readonly events: IngestEvents;
+}
+
+/** Unfinished pieces of one torrent, and those being verified. */
+export class Ingest implements PieceOutcome {
   readonly #parts: IngestParts;
+  readonly #verifier: Verifier;
   readonly #assemblies = new Map<number, Assembly>();
   readonly #deliveries = new Map<number, Delivery>();
   #bytes = 0;
+  #wastedBytes = 0;
 
   constructor(parts: IngestParts) {
     this.#parts = parts;
+    this.#verifier = new Verifier({ ...parts, outcome: this });
+  }
+
+  /** Payload thrown away since the start, bytes. */
+  get wastedBytes(): number {
+    return this.#wastedBytes;
+  }
+
+  /** Pieces with a wrong hash since the start. */
+  get failedPieces(): number {
+    return this.#verifier.failedPieces;
   }
 
   /** Bytes of piece buffers in use. */
@@ -64,12 +85,12 @@ export class Ingest {
   /** Where an arriving block goes, or null to discard it. */
   target(source: number, piece: number, offset: number, length: number): Uint8Array | null {
     this.leave(source);
-    const { shape, verifier, scheduler } = this.#parts;
+    const { shape, scheduler } = this.#parts;
     if (!isWithinBlock(shape, piece, offset, length)) return null;
     const isWhole = isBlock(shape, piece, offset, length);
     const block = Math.floor(offset / BLOCK_BYTES);
     const from = offset - block * BLOCK_BYTES;
-    const retrial = isWhole ? verifier.retrial(piece)?.target(source, block) ?? null : null;
+    const retrial = isWhole ? this.#verifier.retrial(piece)?.target(source, block) ?? null : null;
     if (retrial !== null) {
       this.#deliveries.set(source, { assembly: null, piece, block, from, view: retrial });
       return retrial;
@@ -91,7 +112,7 @@ export class Ingest {
     const matches = kept && delivery !== undefined && delivery.piece === piece &&
       delivery.block * BLOCK_BYTES + delivery.from === offset;
     if (matches && delivery.assembly === null) {
-      this.#parts.verifier.retrial(piece)?.block(source, delivery.block);
+      this.#verifier.retrial(piece)?.block(source, delivery.block);
       return length;
     }
     const wanted = this.#parts.scheduler.blockReceived(source, piece, offset, this.#nowMs, length);
@@ -116,7 +137,7 @@ export class Ingest {
     if (!assembly.complete) return;
     this.#assemblies.delete(assembly.piece);
     this.#bytes -= assembly.lengthBytes;
-    void this.#parts.verifier.submit(assembly);
+    void this.#verifier.submit(assembly);
   }
 
   /** The source left, or gave up its block. */
@@ -129,18 +150,54 @@ export class Ingest {
     this.#dropIfEmpty(delivery.assembly);
   }
 
-  /** Throws away the blocks of this source in unfinished pieces; those of others stay. */
-  discardFrom(source: number): void {
+  /** The source left for good: no retrial waits for it either. */
+  sourceLeft(source: number): void {
+    this.leave(source);
+    this.#verifier.unavailable(source);
+  }
+
+  /** A peer choked us: a retrial does not wait for it. */
+  sourceChoked(source: number): void {
+    this.#verifier.unavailable(source);
+  }
+
+  /** A peer refused a block. Returns true when a retrial had asked for it and the scheduler had not. */
+  sourceRefused(source: number, piece: number): boolean {
+    const retrial = this.#verifier.retrial(piece);
+    if (retrial === undefined || retrial.source !== source) return false;
+    retrial.unavailable(source);
+    return true;
+  }
+
+  /** See `PieceOutcome`. */
+  verified(piece: number): void {
+    this.#parts.events.verified(piece);
+  }
+
+  /** See `PieceOutcome`. */
+  failed(piece: number): void {
+    this.#parts.scheduler.pieceFailed(piece, this.#nowMs);
+    this.#parts.events.wanted();
+  }
+
+  /** See `PieceOutcome`. */
+  wasted(bytes: number): void {
+    this.#wastedBytes += bytes;
+  }
+
+  /** Bans the suspect, and throws away its blocks in unfinished pieces; those of others stay. */
+  convicted(suspect: Suspect, piece: number): void {
     for (const assembly of [...this.#assemblies.values()]) {
-      const blocks = assembly.drop(source);
+      const blocks = assembly.drop(suspect.source);
       if (blocks.length === 0) continue;
-      this.#parts.events.wasted(blocks.length * BLOCK_BYTES);
+      this.wasted(blocks.length * BLOCK_BYTES);
       this.#parts.scheduler.blocksLost(assembly.piece, blocks, this.#nowMs);
     }
+    this.#parts.sources.convict(suspect, piece);
   }
 
   /** Takes the blocks of a failed copy that are good after all, unless they have come again in the meantime. */
-  restore(piece: number, { buffer, senders }: Copy, isGood: (sender: number) => boolean): void {
+  restored(piece: number, { buffer, senders }: Copy, isGood: (sender: number) => boolean): void {
     const assembly = this.#settled(piece) ? null : this.#assembly(piece);
     if (assembly === null) return;
     senders.forEach((sender, block) => {
@@ -154,20 +211,21 @@ export class Ingest {
   }
 
   /** Takes back a piece that was complete, without the blocks of `liars`, which are wanted again. */
-  reopen(assembly: Assembly, liars: readonly number[]): void {
+  reopened(assembly: Assembly, liars: readonly number[]): void {
     this.#takeBack(assembly, liars.flatMap((source) => assembly.drop(source)));
   }
 
   /** Takes back a piece that was complete, without these blocks, which are wanted again. */
-  spoil(assembly: Assembly, blocks: readonly number[]): void {
+  spoiled(assembly: Assembly, blocks: readonly number[]): void {
     assembly.remove(blocks);
     this.#takeBack(assembly, blocks);
+    this.#parts.events.wanted();
   }
 
   #takeBack(assembly: Assembly, blocks: readonly number[]): void {
     this.#assemblies.set(assembly.piece, assembly);
     this.#bytes += assembly.lengthBytes;
-    this.#parts.events.wasted(blocks.length * BLOCK_BYTES);
+    this.wasted(blocks.length * BLOCK_BYTES);
     this.#parts.scheduler.blocksLost(assembly.piece, blocks, this.#nowMs);
   }
 
@@ -180,8 +238,9 @@ export class Ingest {
     if (assembly !== undefined) this.#free(assembly);
   }
 
-  /** Throws everything away without reporting it. */
-  clear(): void {
+  /** Ends verification, and throws everything away without reporting it. */
+  close(): void {
+    this.#verifier.close();
     this.#assemblies.clear();
     this.#deliveries.clear();
     this.#bytes = 0;
@@ -193,7 +252,7 @@ export class Ingest {
 
   /** We have the piece or are verifying it: its blocks are not wanted. */
   #settled(piece: number): boolean {
-    return this.#parts.bank.have.has(piece) || this.#parts.verifier.holds(piece);
+    return this.#parts.bank.have.has(piece) || this.#verifier.holds(piece);
   }
 
   #assembly(piece: number): Assembly | null {
@@ -225,7 +284,13 @@ export class Ingest {
 
   #discard(assembly: Assembly): void {
     this.#free(assembly);
-    this.#parts.events.discarded(assembly.piece);
+    this.#discarded(assembly.piece);
+  }
+
+  /** The arrived blocks of the piece were thrown away for a reason that says nothing about their senders. */
+  #discarded(piece: number): void {
+    this.#parts.scheduler.pieceDiscarded(piece, this.#nowMs);
+    this.#parts.events.wanted();
   }
 
   #free(assembly: Assembly): void {
@@ -243,11 +308,11 @@ export class Ingest {
 
   /** A block was thrown away; if the scheduler counted it as received, the whole piece starts over. */
   #lost(piece: number, length: number, counted: boolean): number {
-    this.#parts.events.wasted(length);
+    this.wasted(length);
     if (counted) {
       const assembly = this.#assemblies.get(piece);
       if (assembly !== undefined) this.#discard(assembly);
-      else if (!this.#settled(piece)) this.#parts.events.discarded(piece);
+      else if (!this.#settled(piece)) this.#discarded(piece);
     }
     return 0;
   }

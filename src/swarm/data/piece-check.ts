@@ -20,8 +20,19 @@ export function pieceCheck(
   };
 }
 
+/** The blocks of a bad piece that are wrong, by index; null where nobody knows. */
+export type BlockCheck = (piece: number, data: Uint8Array) => Promise<readonly number[] | null>;
+
+/** The check of blocks by `leavesOfPiece`, which gives SHA-256 of each block of a piece, proven, or null. */
+export function blockCheck(leavesOfPiece: (piece: number) => Promise<Uint8Array | null>, sha256: Digest): BlockCheck {
+  return async (piece, data) => {
+    const leaves = await leavesOfPiece(piece);
+    return leaves === null ? null : await wrongLeaves(data, leaves, sha256);
+  };
+}
+
 /** The blocks of `data` that are not those of `leaves`, SHA-256 of each. */
-export async function wrongLeaves(data: Uint8Array, leaves: Uint8Array, sha256: Digest): Promise<number[]> {
+async function wrongLeaves(data: Uint8Array, leaves: Uint8Array, sha256: Digest): Promise<number[]> {
   const own = await leavesOf(data, sha256);
   const blocks = Array.from({ length: own.length / TREE_HASH_BYTES }, (_, block) => block);
   return blocks.filter((block) => !equalBytes(hashAt(own, block), hashAt(leaves, block)));

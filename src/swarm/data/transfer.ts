@@ -11,11 +11,10 @@ import type { BufferSource } from "./assembly.ts";
 import { Ingest } from "./ingest.ts";
 import { pieceBytes } from "./layout.ts";
 import { PieceBank } from "./piece-bank.ts";
-import { pieceCheck, wrongLeaves } from "./piece-check.ts";
+import { blockCheck, pieceCheck } from "./piece-check.ts";
 import { PieceWaits } from "./piece-waits.ts";
 import type { ForgetPiece, SchedulerApi, SchedulerShape } from "../scheduler/types.ts";
 import type { Sources } from "./sources.ts";
-import { type PieceEvents, Verifier } from "./verifier.ts";
 
 /** The period of the scheduler's timer, ms: what its contract asks for while there is demand. */
 const TICK_MS = 20;
@@ -52,15 +51,11 @@ export class Transfer {
   readonly bank: PieceBank;
   readonly scheduler: SchedulerApi;
   readonly waits = new PieceWaits();
-  /** Verified payload since the start, bytes. */
-  downloadedBytes = 0;
-  /** Payload thrown away, bytes. */
-  wastedBytes = 0;
   readonly #clock: Clock;
   readonly #sources: Sources;
   readonly #events: TransferEvents;
   readonly #ingest: Ingest;
-  readonly #verifier: Verifier;
+  #downloadedBytes = 0;
   #timer: Timer | null = null;
   #dueMs = Infinity;
   #closed = false;
@@ -86,43 +81,35 @@ export class Transfer {
       trouble: (message) => this.#events.trouble(message),
     });
     bank.protect = (piece) => scheduler.wanted(piece);
-    const events: PieceEvents = {
-      verified: (piece) => this.#verified(piece),
-      failed: (piece) => {
-        scheduler.pieceFailed(piece, clock.monotonic());
-        this.kick();
-      },
-      discarded: (piece) => {
-        scheduler.pieceDiscarded(piece, clock.monotonic());
-        this.kick();
-      },
-      restored: (piece, copy, isGood) => this.#ingest.restore(piece, copy, isGood),
-      reopened: (assembly, liars) => this.#ingest.reopen(assembly, liars),
-      spoiled: (assembly, blocks) => {
-        this.#ingest.spoil(assembly, blocks);
-        this.kick();
-      },
-      wasted: (bytes) => void (this.wastedBytes += bytes),
-      convicted: (suspect, piece) => {
-        this.#ingest.discardFrom(suspect.source);
-        sources.convict(suspect, piece);
-      },
-    };
-    const matches = pieceCheck(metainfo, { sha1, sha256 });
     const { leavesOf } = options;
-    const wrongBlocks = async (piece: number, data: Uint8Array) => {
-      const leaves = await leavesOf?.(piece) ?? null;
-      return leaves === null ? null : await wrongLeaves(data, leaves, sha256);
-    };
-    const verifier = new Verifier({ shape, matches, wrongBlocks, clock, sha1, buffers, bank, sources, events });
-    this.#ingest = new Ingest({ shape, clock, buffers, bank, scheduler, verifier, events });
+    this.#ingest = new Ingest({
+      shape,
+      clock,
+      sha1,
+      buffers,
+      bank,
+      scheduler,
+      sources,
+      matches: pieceCheck(metainfo, { sha1, sha256 }),
+      ...(leavesOf === undefined ? {} : { wrongBlocks: blockCheck(leavesOf, sha256) }),
+      events: { verified: (piece) => this.#verified(piece), wanted: () => this.kick() },
+    });
     this.scheduler = scheduler;
     this.bank = bank;
-    this.#verifier = verifier;
     const have = this.bank.have;
     for (let piece = 0; piece < have.size; piece++) {
       if (have.has(piece)) this.scheduler.pieceVerified(piece, clock.monotonic());
     }
+  }
+
+  /** Verified payload since the start, bytes. */
+  get downloadedBytes(): number {
+    return this.#downloadedBytes;
+  }
+
+  /** Payload thrown away since the start, bytes. */
+  get wastedBytes(): number {
+    return this.#ingest.wastedBytes;
   }
 
   /** Every piece is stored and verified. */
@@ -132,7 +119,7 @@ export class Transfer {
 
   /** Pieces with a wrong hash since the start. */
   get failedPieces(): number {
-    return this.#verifier.failedPieces;
+    return this.#ingest.failedPieces;
   }
 
   /** Unfinished pieces. */
@@ -178,23 +165,19 @@ export class Transfer {
     return used;
   }
 
-  /** A peer choked us: a retrial does not wait for it. */
+  /** A peer choked us. */
   sourceChoked(source: number): void {
-    this.#verifier.unavailable(source);
+    this.#ingest.sourceChoked(source);
   }
 
-  /** A peer refused a block. Returns true when a retrial had asked for it and the scheduler had not. */
+  /** A peer refused a block (see `Ingest.sourceRefused`). */
   sourceRefused(source: number, piece: number): boolean {
-    const retrial = this.#verifier.retrial(piece);
-    if (retrial === undefined || retrial.source !== source) return false;
-    retrial.unavailable(source);
-    return true;
+    return this.#ingest.sourceRefused(source, piece);
   }
 
   /** A source left for good. */
   sourceLeft(source: number): void {
-    this.#ingest.leave(source);
-    this.#verifier.unavailable(source);
+    this.#ingest.sourceLeft(source);
   }
 
   /** A source gave up the block it was delivering. */
@@ -220,8 +203,7 @@ export class Transfer {
     if (this.#closed) return;
     this.#closed = true;
     this.#timer?.cancel();
-    this.#verifier.close();
-    this.#ingest.clear();
+    this.#ingest.close();
     this.#wakeups.clear();
     this.waits.failAll(error);
   }
@@ -243,7 +225,7 @@ export class Transfer {
   }
 
   #verified(piece: number): void {
-    this.downloadedBytes += pieceBytes(this.metainfo, piece);
+    this.#downloadedBytes += pieceBytes(this.metainfo, piece);
     this.#announce(piece);
   }
 

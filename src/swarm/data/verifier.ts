@@ -10,7 +10,7 @@ import { type Copy, mixtures } from "./cross-check.ts";
 import { blockDigests, Evidence, type Suspect } from "./evidence.ts";
 import { pieceBytes, type PieceShape } from "./layout.ts";
 import type { PieceBank } from "./piece-bank.ts";
-import type { PieceCheck } from "./piece-check.ts";
+import type { BlockCheck, PieceCheck } from "./piece-check.ts";
 import { Retrial } from "./retrial.ts";
 import type { Sources } from "./sources.ts";
 
@@ -32,14 +32,12 @@ const MIN_DOUBTS = 1;
  */
 const MAX_LIARS = 256;
 
-/** Events of pieces, for their torrent. */
-export interface PieceEvents {
+/** What becomes of pieces, for what assembles them. */
+export interface PieceOutcome {
   /** The piece is good, and in the bank. */
   verified(piece: number): void;
   /** Its hash is wrong: all of it is wanted again, the first time each block from another peer than before. */
   failed(piece: number): void;
-  /** The arrived blocks of the piece were thrown away for a reason that says nothing about their senders. */
-  discarded(piece: number): void;
   /** The blocks of a failed copy whose senders are good need not be sent again. */
   restored(piece: number, copy: Copy, isGood: (sender: number) => boolean): void;
   /** Its blocks from known `liars` are wanted again, the others are kept. */
@@ -56,14 +54,14 @@ export interface PieceEvents {
 export interface VerifierParts {
   readonly shape: PieceShape;
   readonly matches: PieceCheck;
-  /** The blocks of a bad piece that are wrong; null where that cannot be known. Absent: never. */
-  readonly wrongBlocks?: (piece: number, data: Uint8Array) => Promise<readonly number[] | null>;
+  /** Absent: nobody knows which blocks of a bad piece are wrong. */
+  readonly wrongBlocks?: BlockCheck;
   readonly clock: Clock;
   readonly sha1: Digest;
   readonly buffers: BufferSource;
   readonly bank: PieceBank;
   readonly sources: Sources;
-  readonly events: PieceEvents;
+  readonly outcome: PieceOutcome;
 }
 
 /** Verification of one torrent's pieces. */
@@ -89,7 +87,7 @@ export class Verifier {
     this.#verdicts = new AwaitedVerdicts(parts.clock, DOUBT_LIMIT_BYTES, {
       explained: (assembly, liars) => {
         this.#hashing.delete(assembly.piece);
-        parts.events.reopened(assembly, liars);
+        parts.outcome.reopened(assembly, liars);
       },
       unexplained: (assembly) => void this.#judge(assembly).catch(() => this.#failed(assembly.piece)),
     });
@@ -131,7 +129,7 @@ export class Verifier {
 
   #failed(piece: number): void {
     this.#hashing.delete(piece);
-    if (!this.#closed) this.#parts.events.failed(piece);
+    if (!this.#closed) this.#parts.outcome.failed(piece);
   }
 
   close(): void {
@@ -154,7 +152,7 @@ export class Verifier {
     this.#retrials.delete(piece);
     const stored = this.#parts.bank.put(piece, buffer);
     this.#hashing.delete(piece);
-    this.#parts.events.verified(piece);
+    this.#parts.outcome.verified(piece);
     await stored;
   }
 
@@ -165,7 +163,7 @@ export class Verifier {
     if (wrong !== null) return this.#spoil(assembly, wrong);
     if (assembly.isMixed) {
       // One of several senders may have forged a part: the piece is fetched again in whole blocks, whose senders are known.
-      this.#parts.events.wasted(assembly.buffer.length);
+      this.#parts.outcome.wasted(assembly.buffer.length);
       return this.#failed(assembly.piece);
     }
     const sources = [...assembly.contributors()];
@@ -189,7 +187,7 @@ export class Verifier {
       if (suspect !== undefined) this.#convict(suspect, assembly.piece);
     }
     this.#hashing.delete(assembly.piece);
-    this.#parts.events.spoiled(assembly, wrong);
+    this.#parts.outcome.spoiled(assembly, wrong);
   }
 
   /** An earlier piece with a common sender whose second copy is awaited; null when there is none, or this one has its own case. */
@@ -210,9 +208,9 @@ export class Verifier {
     // Somebody was convicted in the meantime: the rest is probably good.
     if (known.length > 0 && known.length < sources.length) {
       this.#hashing.delete(piece);
-      return this.#parts.events.reopened(assembly, known);
+      return this.#parts.outcome.reopened(assembly, known);
     }
-    this.#parts.events.wasted(buffer.length);
+    this.#parts.outcome.wasted(buffer.length);
     const sole = sources.length === 1 ? this.#parts.sources.suspect(sources[0]!) : undefined;
     if (sole !== undefined) {
       this.#parts.buffers.release(buffer);
@@ -231,7 +229,7 @@ export class Verifier {
       }
       if (first === null && this.#keepDoubt(piece, copy)) {
         this.#hashing.delete(piece);
-        return this.#parts.events.failed(piece);
+        return this.#parts.outcome.failed(piece);
       }
       this.#parts.buffers.release(buffer);
     }
@@ -284,13 +282,13 @@ export class Verifier {
   #convict(liar: Suspect, piece: number): void {
     if (this.#liars.size >= MAX_LIARS) this.#liars.delete(this.#liars.values().next().value!);
     this.#liars.add(liar.source);
-    this.#parts.events.convicted(liar, piece);
+    this.#parts.outcome.convicted(liar, piece);
     this.#verdicts.convicted(this.#liars);
     // It explains other failed copies as well: only its own blocks in them are still needed.
     for (const [other, copy] of [...this.#doubts]) {
       if (this.#hashing.has(other) || !copy.senders.includes(liar.source)) continue;
       this.#takeDoubt(other);
-      this.#parts.events.restored(other, copy, (sender) => !this.#liars.has(sender));
+      this.#parts.outcome.restored(other, copy, (sender) => !this.#liars.has(sender));
       this.#parts.buffers.release(copy.buffer);
     }
   }
@@ -308,7 +306,7 @@ export class Verifier {
       heard: (assembly) => void this.submit(assembly),
       exhausted: () => {
         this.#retrials.delete(piece);
-        this.#parts.events.failed(piece);
+        this.#parts.outcome.failed(piece);
       },
     });
     this.#retrials.set(piece, retrial);
