@@ -2,7 +2,7 @@
 
 /** One allowance. Times are monotonic ms. */
 export class Allowance {
-  readonly #perSecond: number;
+  #perSecond: number;
   #most: number;
   #left: number;
   #filledMs: number;
@@ -26,16 +26,28 @@ export class Allowance {
     this.#left += units;
   }
 
-  /** Takes `units`; false, taking nothing, when there are too few. `nowMs` is called only when the time matters. */
-  take(units: number, nowMs: () => number): boolean {
+  /** From `nowMs` on there are so many units per second, of which `most` can be saved up. */
+  setRate(perSecond: number, most: number, nowMs: number): void {
+    if (perSecond === this.#perSecond && most === this.#most) return;
+    this.#fill(nowMs);
+    this.#perSecond = perSecond;
+    this.#most = most;
+    this.#left = Math.min(this.#left, most);
+  }
+
+  /** Takes `units`; false, taking nothing, when there are too few. A function `nowMs` is called only when the time matters. */
+  take(units: number, nowMs: number | (() => number)): boolean {
     if (this.#left < units) {
-      const now = nowMs();
-      this.#left = Math.min(this.#most, this.#left + (now - this.#filledMs) * this.#perSecond / 1000);
-      this.#filledMs = now;
+      this.#fill(typeof nowMs === "number" ? nowMs : nowMs());
       if (this.#left < units) return false;
     }
     this.#left -= units;
     return true;
+  }
+
+  #fill(nowMs: number): void {
+    this.#left = Math.min(this.#most, this.#left + Math.max(0, nowMs - this.#filledMs) * this.#perSecond / 1000);
+    this.#filledMs = nowMs;
   }
 }
 

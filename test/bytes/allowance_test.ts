@@ -2,6 +2,18 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { Allowance, Allowances } from "../../src/bytes/allowance.ts";
 
+test("Allowance.take() allows a burst of a second and then the rate, and another rate once it is set", () => {
+  const allowance = new Allowance(50, 50, 1000);
+  const take = (ms: number, tries: number) =>
+    Array.from({ length: tries }, () => allowance.take(1, ms)).filter(Boolean).length;
+  assertEquals(take(1000, 80), 50);
+  assertEquals(take(1100, 80), 5);
+  assertEquals(take(9000, 80), 50);
+  allowance.setRate(10, 10, 9000);
+  assertEquals(take(9500, 80), 5);
+  assertEquals(take(20_000, 80), 10);
+});
+
 test("Allowance.take() returns what has accumulated, then the rate per second, and never more than the limit", () => {
   let ms = 1_000;
   const now = () => ms;

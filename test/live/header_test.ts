@@ -12,7 +12,6 @@ import {
   type UnsignedHeader,
 } from "../../src/live/header.ts";
 import { createLiveKey, CryptoVerifier, hashBlock, hashBlocks, HeaderSigner } from "../../src/live/signer.ts";
-import { RateAllowance } from "../../src/live/node/neighbour/token-bucket.ts";
 import { seeded } from "../metainfo/support.ts";
 import { sha256 } from "../../platform/shared/digests.ts";
 import { ed25519 } from "../../platform/shared/signatures.ts";
@@ -149,13 +148,4 @@ test("decodeHeader() survives random bytes", async () => {
       assert(error instanceof MillraceError && error.code === "protocol_violation", String(error));
     }
   }
-});
-
-test("TokenBucket.take() allows a burst of a second and then the rate", () => {
-  const bucket = new RateAllowance(50, 1000);
-  const take = (ms: number, tries: number) =>
-    Array.from({ length: tries }, () => bucket.take(ms)).filter(Boolean).length;
-  assertEquals(take(1000, 80), 50);
-  assertEquals(take(1100, 80), 5);
-  assertEquals(take(9000, 80), 50);
 });

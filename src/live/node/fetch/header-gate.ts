@@ -4,7 +4,7 @@ import { headerPlace, type PieceHeader } from "../../header.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
 import { Notes } from "../neighbour/notes.ts";
-import { RateAllowance } from "../neighbour/token-bucket.ts";
+import { Allowance } from "../../../bytes/allowance.ts";
 import type { PieceWindow } from "../stream/piece-window.ts";
 import { BOUNDS } from "../neighbour/bounds.ts";
 
@@ -19,7 +19,7 @@ export function isReplay(header: PieceHeader, window: PieceWindow): boolean {
 
 /** The headers of a neighbour that are under verification. */
 interface Offers {
-  readonly bucket: RateAllowance;
+  readonly allowance: Allowance;
   /** Number of the piece → the blocks that wait for its header. */
   readonly verifying: Map<number, (() => void)[]>;
   waitingBlocks: number;
@@ -31,7 +31,7 @@ export class HeaderGate {
   readonly #view: NodeView;
   readonly #genuine: (peer: LivePeer, header: PieceHeader) => void;
   readonly #offers = new Notes<Offers>(({ connectedMs }) => ({
-    bucket: new RateAllowance(BOUNDS.headersPerS, connectedMs),
+    allowance: new Allowance(BOUNDS.headersPerS, BOUNDS.headersPerS, connectedMs),
     verifying: new Map(),
     waitingBlocks: 0,
     forged: 0,
@@ -59,9 +59,11 @@ export class HeaderGate {
   offer(peer: LivePeer, header: PieceHeader, nowMs: number): void {
     const { window, rate, counters, verifier } = this.#view;
     peer.knowsHeader(header.seq);
-    const { verifying, bucket } = this.#offers.of(peer);
+    const { verifying, allowance } = this.#offers.of(peer);
     if (isReplay(header, window) || verifying.has(header.seq)) return;
-    if (!bucket.take(nowMs, rate.pieces(2000, BOUNDS.headersPerS))) {
+    const perSecond = rate.pieces(2000, BOUNDS.headersPerS);
+    allowance.setRate(perSecond, perSecond, nowMs);
+    if (!allowance.take(1, nowMs)) {
       counters.skippedVerifications++;
       return;
     }

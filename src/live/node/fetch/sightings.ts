@@ -4,7 +4,7 @@ import { windowHas, type WindowMessage } from "../../messages.ts";
 import type { LivePeer } from "../neighbour/live-peer.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
 import { Notes } from "../neighbour/notes.ts";
-import { RateAllowance } from "../neighbour/token-bucket.ts";
+import { Allowance } from "../../../bytes/allowance.ts";
 import { isComplete } from "../stream/piece-window.ts";
 import { BOUNDS } from "../neighbour/bounds.ts";
 import { POLICY } from "../policy.ts";
@@ -12,7 +12,7 @@ import { POLICY } from "../policy.ts";
 /** The WINDOWs of a neighbour. */
 interface Windows {
   count: number;
-  readonly bucket: RateAllowance;
+  readonly allowance: Allowance;
   /** The last one has not been examined yet. */
   isUnread: boolean;
   /** The last one that was examined; null when it reported pieces beyond reach. */
@@ -24,7 +24,7 @@ export class Sightings {
   readonly #view: NodeView;
   readonly #windows = new Notes<Windows>(({ connectedMs }) => ({
     count: 0,
-    bucket: new RateAllowance(BOUNDS.windowsPerS, connectedMs),
+    allowance: new Allowance(BOUNDS.windowsPerS, BOUNDS.windowsPerS, connectedMs),
     isUnread: false,
     noted: null,
   }));
@@ -63,7 +63,7 @@ export class Sightings {
 
   #read(peer: LivePeer, nowMs: number): void {
     const windows = this.#windows.of(peer);
-    windows.isUnread = !windows.bucket.take(nowMs);
+    windows.isUnread = !windows.allowance.take(1, nowMs);
     if (!windows.isUnread) this.#note(peer, nowMs);
   }
 

@@ -10,7 +10,7 @@ import type { Parents } from "../trees/parents.ts";
 import type { NodeView } from "../neighbour/node-view.ts";
 import { Notes } from "../neighbour/notes.ts";
 import { BOUNDS } from "../neighbour/bounds.ts";
-import { RateAllowance } from "../neighbour/token-bucket.ts";
+import { Allowance } from "../../../bytes/allowance.ts";
 import { emptyPaths, mergePaths } from "../neighbour/place.ts";
 import type { Probation } from "./probation.ts";
 import type { Serving } from "./serving.ts";
@@ -34,7 +34,7 @@ interface Pongs {
   /** Blocks that it has sent: each may be followed by a PING that needs a PONG. */
   owed: number;
   /** For the other PINGs. */
-  readonly bucket: RateAllowance;
+  readonly allowance: Allowance;
 }
 
 /** Takes the messages of one member's neighbours. */
@@ -43,7 +43,7 @@ export class Inbox {
   readonly #parts: InboxParts;
   readonly #pongs = new Notes<Pongs>(({ connectedMs }) => ({
     owed: 0,
-    bucket: new RateAllowance(BOUNDS.pongsPerS, connectedMs),
+    allowance: new Allowance(BOUNDS.pongsPerS, BOUNDS.pongsPerS, connectedMs),
   }));
 
   constructor(view: NodeView, parts: InboxParts) {
@@ -131,7 +131,7 @@ export class Inbox {
 
   #pinged(peer: LivePeer, nonce: bigint, nowMs: number): void {
     const pongs = this.#pongs.of(peer);
-    if (pongs.owed === 0 && !pongs.bucket.take(nowMs)) return;
+    if (pongs.owed === 0 && !pongs.allowance.take(1, nowMs)) return;
     pongs.owed = Math.max(0, pongs.owed - 1);
     if ((nonce & WANTS_TIME) === 0n) peer.send({ type: "ping", nonce });
     else peer.sendWithNews({ type: "pong", nonce, atMs: Math.floor(nowMs) >>> 0 }, nowMs);
