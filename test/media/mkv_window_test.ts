@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { HeldParts } from "../../src/media/source/held-parts.ts";
-import { ClusterWindow } from "../../src/media/index/mkv/cluster-window.ts";
+import { ByteWindow } from "../../src/media/source/byte-window.ts";
 
 const SIZE = 10_000;
 const CHUNK = 1000;
@@ -29,18 +29,18 @@ function windowAt(position: number, untilBytes = Infinity) {
       part.fill(0);
     },
   };
-  return { window: new ClusterWindow(source, position, { chunkBytes: CHUNK, untilBytes, signal, lender }), reads, out };
+  return { window: new ByteWindow(source, position, { chunkBytes: CHUNK, untilBytes, signal, lender }), reads, out };
 }
 
 /** Parses `count` bytes at the window's place. */
-async function take(window: ClusterWindow, count: number): Promise<void> {
+async function take(window: ByteWindow, count: number): Promise<void> {
   const { position } = window;
   assert(await window.need(count));
   assertEquals(window.bytes.slice(window.at, window.at + count), bytes.slice(position, position + count));
   window.at += count;
 }
 
-test("ClusterWindow reads to multiples of its read size, each byte once, and gives every read back", async () => {
+test("ByteWindow reads to multiples of its read size, each byte once, and gives every read back", async () => {
   for (const step of [1, 7, 64, 333, 999, 1000, 1001, 2500]) {
     const { window, reads, out } = windowAt(1234);
     while (window.position + step <= SIZE) {
@@ -59,7 +59,7 @@ test("ClusterWindow reads to multiples of its read size, each byte once, and giv
   }
 });
 
-test("ClusterWindow.seek() keeps what was read and goes anywhere else", async () => {
+test("ByteWindow.seek() keeps what was read and goes anywhere else", async () => {
   const { window, reads, out } = windowAt(0);
   await take(window, 900);
   await take(window, 200);
@@ -75,7 +75,7 @@ test("ClusterWindow.seek() keeps what was read and goes anywhere else", async ()
   assertEquals(out.size, 0);
 });
 
-test("ClusterWindow.need() reads what is here, and no more than to the next 64 KiB of what is not", async () => {
+test("ByteWindow.need() reads what is here, and no more than to the next 64 KiB of what is not", async () => {
   const KIB = 1024;
   const reads: number[] = [];
   let hereBytes = 0;
@@ -88,7 +88,7 @@ test("ClusterWindow.need() reads what is here, and no more than to the next 64 K
     },
     availableFrom: (offset: number, most: number) => Math.max(0, Math.min(most, hereBytes - offset)),
   };
-  const window = new ClusterWindow(source, 5 * KIB, {
+  const window = new ByteWindow(source, 5 * KIB, {
     chunkBytes: 512 * KIB,
     untilBytes: Infinity,
     signal,
@@ -109,7 +109,7 @@ test("ClusterWindow.need() reads what is here, and no more than to the next 64 K
   assertEquals(reads.splice(0), [300, 512]);
 });
 
-test("ClusterWindow.need() reads little after the expected end, and false at that of the source", async () => {
+test("ByteWindow.need() reads little after the expected end, and false at that of the source", async () => {
   const { window, reads } = windowAt(2000, 2600);
   await take(window, 600);
   assertEquals(reads, [[2000, 600]]);

@@ -2,7 +2,7 @@
 import type { ByteLender, ByteSource } from "../../../bytes/source.ts";
 import { turnWhenDue } from "../../../bytes/turn.ts";
 import { readBlockHead } from "./block.ts";
-import { ClusterWindow } from "./cluster-window.ts";
+import { ByteWindow } from "../../source/byte-window.ts";
 import { children, type ElementBudget, MAX_HEADER_BYTES, readHeader, uint } from "./ebml.ts";
 import { ID, SEGMENT_CHILDREN } from "./ids.ts";
 
@@ -100,7 +100,7 @@ export interface ClusterWalkOptions {
 
 /** A walk over clusters. Blocks come in file order. */
 export class ClusterWalk {
-  readonly #window: ClusterWindow;
+  readonly #window: ByteWindow;
   #clusterAt = -1;
   #bodyAt = 0;
   #clusterEnd = 0;
@@ -119,7 +119,7 @@ export class ClusterWalk {
     this.#stop = stop;
     this.#onTooLarge = onTooLarge;
     this.#signal = signal;
-    this.#window = new ClusterWindow(source, position, { chunkBytes: CHUNK_BYTES, untilBytes, signal, lender });
+    this.#window = new ByteWindow(source, position, { chunkBytes: CHUNK_BYTES, untilBytes, signal, lender });
   }
 
   /**
