@@ -1,33 +1,24 @@
 /** The composition root: opens every part, connects them, and closes them in reverse order. */
 import { deadline } from "./bytes/deadline.ts";
-import { guardedFetch } from "./content/fetch-guard.ts";
 import { openAccess } from "./engine/access.ts";
 import { Announcements } from "./engine/announcements.ts";
-import { SourceDesk } from "./engine/broadcast-desk.ts";
 import { createContent, openKeptContent } from "./engine/content.ts";
-import { egressFacts } from "./engine/egress.ts";
 import { createGround, type Ground } from "./engine/ground.ts";
+import { createHttpParts } from "./engine/http-parts.ts";
 import { openLibrary } from "./engine/library.ts";
-import { createOperating } from "./engine/operating.ts";
-import { createStorageDesk } from "./engine/storage-desk.ts";
 import type { Engine, EngineOptions } from "./engine/options.ts";
 import { openSessions } from "./engine/playback.ts";
 import { openRecordings } from "./engine/recordings.ts";
 import { createPlayers } from "./engine/players.ts";
 import { SentBroadcasts } from "./engine/sent-broadcasts.ts";
-import { isConnected } from "./engine/state.ts";
 import { openStrm } from "./engine/strm.ts";
 import { createCache } from "./engine/storage.ts";
 import { openSwarms } from "./engine/swarms.ts";
-import { RequestAdmission } from "./http/admission.ts";
 import { createApp } from "./http/app.ts";
-import type { FrontName, HttpParts } from "./http/context.ts";
+import type { FrontName } from "./http/context.ts";
 import { Fronts } from "./http/fronts/serve.ts";
 import { FrontStates } from "./http/fronts/states.ts";
-import { SentSessions } from "./http/sent-sessions.ts";
 import { startRelay } from "./live/broadcast/relay.ts";
-import { engineFigures } from "./metrics/engine-figures.ts";
-import { exposition } from "./metrics/exposition.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import type { CushionSetting } from "./playback/cushion.ts";
@@ -35,8 +26,6 @@ import type { Ports, RequestInfo } from "./ports.ts";
 
 export type { Engine, EngineOptions } from "./engine/options.ts";
 
-/** Time limit for one list named by an API caller, ms. */
-const FETCH_TIMEOUT_MS = 20_000;
 /** The assumed caller of a request for which an embedder gives none. */
 const LOCAL: RequestInfo = { remote: { host: "127.0.0.1", port: 0 } };
 
@@ -65,24 +54,25 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
 async function assemble(ground: Ground): Promise<Engine> {
   const { ports, localPorts, options, stateDir, startTimeoutMs, closing } = ground;
   const { clock, log } = ports;
-  const { store, policy, token, settings, signIn, devices } = await openAccess(ground);
+  const access = await openAccess(ground);
+  const { store, policy } = access;
   const cache = await createCache(ports, options);
   closing.push(() => cache.close());
   const metrics = new Metrics();
   const kept = openKeptContent(ground);
   const swarms = await openSwarms(ground, cache, kept.transportCache);
-  const { manager, broadcasts, discovery, totals } = swarms;
+  const { manager, broadcasts } = swarms;
   const finding = createContent(ground, kept, swarms, store);
-  const { resolver, content, analyzer, media, metadataOf } = finding;
+  const { resolver, content, metadataOf } = finding;
   const cushion: CushionSetting = { choice: options.cushion ?? "auto" };
   const sessions = await openSessions(ground, swarms, finding, kept.transportCache, metrics, cushion);
   const library = openLibrary(ground, store, finding, swarms);
   const recordings = await openRecordings(ground, sessions, library.channels);
-  const { players, pages, cast, ...playing } = await createPlayers(localPorts, options, stateDir, policy);
+  const playing = await createPlayers(localPorts, options, stateDir, policy);
   const isFound = options.playerDiscovery ?? true;
   const announcements = new Announcements({
     ports: localPorts,
-    token,
+    token: access.token,
     policy,
     mediaServer: isFound && (options.fronts ?? []).includes("dlna"),
     tuner: isFound && (options.fronts ?? []).includes("hdhomerun")
@@ -103,90 +93,25 @@ async function assemble(ground: Ground): Promise<Engine> {
     () => playing.close(),
     () => announcements.close(),
   );
-  const cacheFigures = () => ({ limitBytes: cache.limitBytes, usedBytes: cache.usedBytes });
-  const connected = () => isConnected([...manager.list(), ...broadcasts.list()], discovery);
-  const figures = engineFigures({
-    clock,
-    runtime: ports.runtime,
-    torrents: { running: () => manager.list(), totals: totals.torrents },
-    broadcasts: { running: () => broadcasts.list(), totals: totals.broadcasts },
-    cache: cacheFigures,
-    sessions: () => sessions.list(),
-    isConnected: connected,
-  });
-  const allowPrivateFetch = options.allowPrivateFetch ?? false;
   const frontStates = new FrontStates({ files: ports.files, stateDir, clock, log });
   closing.push(() => frontStates.close());
-  const strm = openStrm(ground, { ...library, content }, frontStates, token);
-  const httpParts: HttpParts = {
+  const strm = openStrm(ground, { ...library, content }, frontStates, access.token);
+  const httpParts = createHttpParts(ground, {
+    access,
+    cache,
+    kept,
+    swarms,
+    finding,
+    cushion,
     sessions,
-    cacheFigures,
-    egressFacts: () => egressFacts(ground),
-    policy,
-    isOwnRequest: (headers) => ground.ownRequests.isOwn(headers),
-    admission: new RequestAdmission(),
-    publicUrl: options.publicUrl ?? null,
-    transcodeAudio: options.transcodeAudio ?? "auto",
-    lowLatency: options.lowLatency ?? false,
-    prefixes: ["engine", ...options.pathAliases ?? []],
-    pages,
-    sentSessions: new SentSessions(),
-    fronts: options.fronts ?? [],
-    frontPages: options.frontPages ?? [],
-    frontStates,
-    whole: {
-      directory: options.cache === "disk" && options.cacheLimitBytes === 0 ? options.cacheDir ?? null : null,
-      acquire: (target) => manager.acquire(target),
-      remove: async (infohashHex) => {
-        await manager.swarms.closed(infohashHex);
-        await cache.remove(infohashHex);
-      },
-    },
-    clock,
-    log,
+    library,
+    recordings,
+    playing,
+    sent,
     metrics,
-    scrape: () => exposition([...figures, ...metrics.families(), loopDelay.histogram]),
-    runtime: ports.runtime,
-    api: {
-      token,
-      settings,
-      signIn,
-      devices,
-      players,
-      cast,
-      content,
-      analyzer,
-      media,
-      ...library,
-      recordings,
-      broadcasts: new SourceDesk({
-        // Datagrams that a source sends here stay in the local network.
-        ports: { ...ports, udp: localPorts.udp },
-        stateDir,
-        trackers: options.trackers ?? [],
-        broadcast: (wanted) => sent.start(wanted),
-        membersOf: (infohashHex) =>
-          broadcasts.list().find(({ metainfo }) => metainfo.infohashHex === infohashHex)?.members() ?? [],
-      }),
-      storage: createStorageDesk({ cache, kind: options.cache ?? "ram", manager, known: kept.transportCache }),
-      operating: createOperating({
-        options,
-        manager,
-        broadcasts,
-        sessions,
-        cushion,
-        cacheFigures,
-        recentLog: ground.recentLog,
-      }),
-      allowPrivateFetch,
-      fetchBytes: async (url, { maxBytes, allowPrivate }, signal) =>
-        (await guardedFetch(ports, url, { maxBytes, timeoutMs: FETCH_TIMEOUT_MS, allowPrivate }, signal)).bytes,
-      files: ports.files,
-      closing: closing.signal,
-      hasScreen: () => ports.programs.hasDesktop(),
-      isConnected: connected,
-    },
-  };
+    loopDelay,
+    frontStates,
+  });
   const fronts = new Fronts(httpParts);
   const app = createApp(httpParts, fronts);
   await library.lists.start();
