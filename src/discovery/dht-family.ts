@@ -6,6 +6,7 @@ import type { SocketAddress, UdpSocket } from "../ports.ts";
 import { decodePeers, type Family } from "./dht-contacts.ts";
 import { type NearnessOf, type QueryRates, TablePlaces } from "./dht-guard.ts";
 import { speakIpv6 } from "./dht-ipv6.ts";
+import { OwnNodeId } from "./dht-node-id.ts";
 import {
   ANSWERED_NODES,
   ANSWERED_PEERS,
@@ -31,6 +32,7 @@ export interface FoundItem {
 export interface DhtFamilyContext extends OtherFamily {
   /** Its datagrams, and possibly those of the other one. */
   readonly socket: UdpSocket;
+  /** The id that it begins with. */
   readonly nodeId: Uint8Array;
   /** Monotonic ms. */
   nowMs(): number;
@@ -43,6 +45,8 @@ export interface DhtFamilyContext extends OtherFamily {
   tryNode(address: SocketAddress): void;
   /** A node entered the table. */
   onNode(): void;
+  /** Our id is another: those who refused the old one may take it. */
+  onMoved(): void;
   /** The library failed. */
   failed(error: unknown): void;
 }
@@ -52,10 +56,17 @@ export class DhtFamily {
   readonly family: Family;
   // deno-lint-ignore no-explicit-any -- the library ships no types
   readonly #dht: any;
+  readonly #id: OwnNodeId;
 
   constructor(family: Family, context: DhtFamilyContext) {
     this.family = family;
-    const socket = new DhtSocket(context.socket, family, context);
+    this.#id = new OwnNodeId(family, context.nodeId, () => context.nowMs());
+    const seenAt = (host: string, reporter: string) => {
+      if (!this.#id.seenAt(host, reporter)) return;
+      this.#move();
+      context.onMoved();
+    };
+    const socket = new DhtSocket(context.socket, family, { ...context, seenAt });
     // The library gets no bootstrap list: it would resolve names itself and fall back to public nodes of its own.
     this.#dht = new DHT({ ...LIBRARY_LIMITS, bootstrap: false, socket, nodeId: context.nodeId });
     this.#restrain(socket, new TablePlaces(context.nearness), context);
@@ -66,6 +77,11 @@ export class DhtFamily {
     this.#dht.on("warning", () => {}); // damaged or late datagrams: everyday on the open network
     this.#dht.on("node", () => context.onNode());
     this.#dht.listen();
+  }
+
+  /** Our id in this DHT. */
+  get nodeId(): Uint8Array {
+    return this.#id.value;
   }
 
   /** Nodes in the table. */
@@ -135,6 +151,17 @@ export class DhtFamily {
   /** Ends it, with the socket. */
   async close(): Promise<void> {
     await new Promise<void>((resolve) => this.#dht.destroy(() => resolve()));
+  }
+
+  /** Takes the new id: sorts the table around it, and looks up the nodes near it. */
+  #move(): void {
+    const { nodes, _rpc: rpc } = this.#dht;
+    const known: LibraryContact[] = nodes.toArray();
+    for (const { id } of known) nodes.remove(id);
+    nodes.root = { contacts: [], dontSplit: false, left: null, right: null };
+    this.#dht.nodeId = rpc.id = nodes.localNodeId = rpc.id.constructor.from(this.#id.value);
+    for (const node of known) nodes.add(node);
+    this.fill();
   }
 
   /** Bounds what the library leaves unbounded. Only its pinned version has these members. */

@@ -1,8 +1,8 @@
 /**
  * Our node of the mainline DHT (BEP 5; BEP 44, of whose mutable items it only reads), shared by all swarms: of that of IPv4, of
  * that of IPv6 (BEP 32), or of both at one port. The protocol is bittorrent-dht's; IPv6, socket, bootstrap, persistence,
- * deadlines and checks are ours. Any node id is accepted (BEP 42 is tolerated, not enforced); a node enters the table once it
- * has replied, one per machine.
+ * deadlines and checks are ours. Our ids fit our address (BEP 42); those of others need not, but a node enters the table only
+ * once it has replied, one per machine.
  */
 import { decodeBencode, encodeBencode } from "../bytes/bencode.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
@@ -26,7 +26,7 @@ import { DhtFamily, type FoundItem, type PeerReport } from "./dht-family.ts";
 import { QueryRates } from "./dht-guard.ts";
 import { type MutableName, mutableQuery } from "./dht-mutable.ts";
 import { NamedContacts } from "./dht-named-contacts.ts";
-import { loadTable, saveTable } from "./dht-table-file.ts";
+import { type DhtTable, loadTable, saveTable } from "./dht-table-file.ts";
 import { NetworkSurroundings } from "./nearness.ts";
 import { PEER_RECEIVE_BUFFER_BYTES, shareSocket } from "./shared-socket.ts";
 
@@ -95,7 +95,6 @@ export class DhtNode {
   readonly #ports: DhtPorts;
   readonly #options: DhtNodeOptions;
   readonly #families: readonly DhtFamily[];
-  readonly #nodeId: Uint8Array;
   readonly #named: NamedContacts;
   readonly #closing = new AbortController();
   readonly #firstNodeListeners = new Set<() => void>();
@@ -107,20 +106,19 @@ export class DhtNode {
   readonly #failed = (error: unknown) =>
     this.#ports.log.log("error", "a fault of the engine in the DHT", faultFields(error));
 
-  private constructor(ports: DhtPorts, options: DhtNodeOptions, socket: UdpSocket, nodeId: Uint8Array) {
+  private constructor(ports: DhtPorts, options: DhtNodeOptions, socket: UdpSocket, table: DhtTable | null) {
     this.#ports = ports;
     this.#options = options;
     this.port = socket.address.port;
     const shared = shareSocket(socket);
     this.peerDatagrams = shared.peers;
     this.#named = new NamedContacts(shared.dht, (address) => this.addNode(address));
-    this.#nodeId = nodeId;
     const nowMs = () => ports.clock.monotonic();
     const surroundings = options.surroundings ?? new NetworkSurroundings(ports.network, nowMs);
     const nearness = (host: string) => surroundings.nearness(host);
     const families = familiesAt(options.host ?? DEFAULT_HOST);
     const context = {
-      ...{ socket: shared.dht, nodeId, nowMs, nearness, both: families.length > 1 },
+      ...{ socket: shared.dht, nowMs, nearness, both: families.length > 1 },
       rates: new QueryRates(nowMs, nearness),
       nearest: (family: Family, target: Uint8Array) => this.#of(family)?.nearest(target) ?? [],
       named: (address: SocketAddress) => {
@@ -129,9 +127,11 @@ export class DhtNode {
       tryNode: (address: SocketAddress) => this.addNode(address),
       failed: (error: unknown) => ports.log.log("warn", "DHT node failed", { error: String(error) }),
     };
-    this.#families = families.map((family) =>
-      new DhtFamily(family, { ...context, onNode: () => this.#onNode(this.#of(family)!) })
-    );
+    this.#families = families.map((family) => {
+      const nodeId = (family === 6 ? table?.id6 : null) ?? table?.id ?? randomId();
+      const onNode = () => this.#onNode(this.#of(family)!);
+      return new DhtFamily(family, { ...context, nodeId, onNode, onMoved: () => this.#onMoved() });
+    });
   }
 
   /** Binds, restores the table and starts to bootstrap. Rejects when no UDP socket is available. */
@@ -146,8 +146,7 @@ export class DhtNode {
       ports.log.log("warn", "cannot read the DHT node table", { error });
       return null;
     });
-    const id = table?.id ?? crypto.getRandomValues(new Uint8Array(NODE_ID_BYTES));
-    const node = new DhtNode(ports, options, socket, id);
+    const node = new DhtNode(ports, options, socket, table);
     for (const contact of table?.nodes ?? []) node.#of(familyOf(contact.host))?.add(contact);
     if (node.#families.some(({ nodeCount }) => nodeCount < ENOUGH_NODES)) void node.bootstrap();
     node.#scheduleSave();
@@ -265,7 +264,9 @@ export class DhtNode {
       const limit = deadline(clock, RESOLVE_DEADLINE_MS, this.#closing.signal);
       try {
         const literal = canonicalHost(contact.host);
-        if (literal === null && network.namesAreRemote === true) return this.#named.ping(contact, this.#nodeId);
+        if (literal === null && network.namesAreRemote === true) {
+          return this.#named.ping(contact, this.#families[0]!.nodeId);
+        }
         const hosts = literal === null
           ? await withSignal(network.resolve(contact.host, { signal: limit.signal }), limit.signal)
           : [literal];
@@ -302,6 +303,13 @@ export class DhtNode {
       for (const listener of [...this.#firstNodeListeners]) listener();
       family.fill();
     }, this.#failed));
+  }
+
+  /** Nodes that refused the old id are asked once more. Happens once an hour at most. */
+  #onMoved(): void {
+    if (this.#families.every(({ nodeCount }) => nodeCount >= ENOUGH_NODES)) return;
+    this.#lastBootstrapMs = -Infinity;
+    void this.bootstrap();
   }
 
   async #firstNode(signal: AbortSignal): Promise<void> {
@@ -345,10 +353,15 @@ export class DhtNode {
     const nodes = this.#families.flatMap((family) => family.nodes);
     // An empty table would only overwrite contacts that may work again tomorrow.
     if (path === null || nodes.length === 0) return;
-    await saveTable(this.#ports.files, path, { id: this.#nodeId, nodes }).catch((error) => {
+    const [id, id6] = [this.#families[0]!.nodeId, this.#of(6)?.nodeId];
+    await saveTable(this.#ports.files, path, { id, nodes, ...(id6 && { id6 }) }).catch((error) => {
       this.#ports.log.log("warn", "cannot save the DHT node table", { error });
     });
   }
+}
+
+function randomId(): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(NODE_ID_BYTES));
 }
 
 async function sha1(bytes: Uint8Array): Promise<Uint8Array> {

@@ -4,9 +4,10 @@
  * nobody may name addresses nearer than itself. Errors that the library throws on hostile fields are caught here.
  */
 import { scanBencode } from "../bytes/bencode.ts";
+import { concatBytes } from "../bytes/hex.ts";
 import type { SocketAddress, UdpSocket } from "../ports.ts";
 import { addressKey } from "./addresses.ts";
-import { type Family, familyOf } from "./dht-contacts.ts";
+import { decodePeers, encodePeer, type Family, familyOf } from "./dht-contacts.ts";
 import { type NearnessOf, type QueryRates, withoutNearer } from "./dht-guard.ts";
 
 /** Longest message read. KRPC messages fit into one Ethernet frame; some nodes reply with a little more. */
@@ -31,6 +32,8 @@ type Listener = (...args: unknown[]) => void;
 export interface DhtSocketContext {
   readonly nearness: NearnessOf;
   readonly rates: QueryRates;
+  /** The node at `reporter` sees us at `host` (BEP 42). */
+  seenAt(host: string, reporter: string): void;
 }
 
 /** A socket as the DHT library uses it. */
@@ -81,11 +84,14 @@ export class DhtSocket {
   ): void {
     if (this.#closed) return;
     // The library may reuse its buffer before the port sends.
-    const datagram = data.slice(offset, offset + length);
+    let datagram: Uint8Array = data.slice(offset, offset + length);
     const { type, transaction } = frameOf(datagram);
     if (type === QUERY) {
       this.#note(addressKey({ host, port }), transaction);
-    } else if (datagram.length > MAX_ANSWER_BYTES) return sent();
+    } else {
+      datagram = withAddress(datagram, { host, port });
+      if (datagram.length > MAX_ANSWER_BYTES) return sent();
+    }
     this.#socket.send(datagram, { host, port }).then(() => sent(), (error) => sent(error));
   }
 
@@ -105,12 +111,14 @@ export class DhtSocket {
     const mayAnswer = this.#asked.has(key);
     if (!mayAnswer && !this.#mayAsk(data, from)) return;
     try {
-      const { type, transaction, isReadOnly } = frameOf(data);
+      const { type, transaction, isReadOnly, ourAddress } = frameOf(data);
       this.isReadOnly = isReadOnly;
       this.isAnswer = type !== QUERY && this.#answered(key, transaction);
       if (!this.isAnswer && (type !== QUERY || (mayAnswer && !this.#mayAsk(data, from)))) return;
       const clean = this.isAnswer ? withoutNearer(data, from, this.#context.nearness) : data;
       this.#emit("message", clean, { address: from.host, port: from.port, size: clean.length });
+      if (!this.isAnswer || ourAddress === null) return;
+      for (const { host } of decodePeers([ourAddress], this.#family)) this.#context.seenAt(host, from.host);
     } catch {
       // Not KRPC, or a field of a type that the library does not expect (it calls methods on it): drop the datagram.
     } finally {
@@ -145,14 +153,40 @@ export class DhtSocket {
 /** KRPC `y` of a query (BEP 5). */
 const QUERY = "q";
 
-/** `y` and `t` of a KRPC message, as Latin-1, and whether `ro` is set. Throws `protocol_violation` for anything that is not a bencoded dictionary. */
-function frameOf(data: Uint8Array): { type: string; transaction: string; isReadOnly: boolean } {
+/** Ends the length of a byte string. */
+const COLON = 0x3a;
+
+/** The beginning of an encoded reply (BEP 5): its dictionary has `r` before all other keys of ours. */
+const REPLY_START = new TextEncoder().encode("d1:r");
+
+/** What is read of a KRPC message before the library gets it. */
+interface Frame {
+  /** `y` and `t`, as Latin-1. */
+  readonly type: string;
+  readonly transaction: string;
+  /** Whether `ro` is set (BEP 43). */
+  readonly isReadOnly: boolean;
+  /** `ip`: our address and port as the sender sees them (BEP 42). */
+  readonly ourAddress: Uint8Array | null;
+}
+
+/** Reads a message. Throws `protocol_violation` for anything that is not a bencoded dictionary. */
+function frameOf(data: Uint8Array): Frame {
   const { spans } = scanBencode(data, LIMITS);
-  const text = (key: string) => {
+  const bytes = (key: string) => {
     const span = spans.get(key);
-    return span === undefined
-      ? ""
-      : String.fromCharCode(...data.subarray(span.start, Math.min(span.end, span.start + 64)));
+    return span === undefined ? null : data.subarray(span.start, Math.min(span.end, span.start + 64));
   };
-  return { type: text("y").slice(2), transaction: text("t"), isReadOnly: text("ro") === "i1e" };
+  const text = (key: string) => String.fromCharCode(...bytes(key) ?? []);
+  const ip = bytes("ip");
+  const ourAddress = ip === null ? null : ip.subarray(ip.indexOf(COLON) + 1);
+  return { type: text("y").slice(2), transaction: text("t"), isReadOnly: text("ro") === "i1e", ourAddress };
+}
+
+/** A reply that tells the other end its address (BEP 42). Other messages stay as they are. */
+function withAddress(datagram: Uint8Array, to: SocketAddress): Uint8Array {
+  if (!REPLY_START.every((byte, i) => datagram[i] === byte)) return datagram;
+  const address = encodePeer(to);
+  const field = new TextEncoder().encode(`d2:ip${address.length}:`);
+  return concatBytes([field, address, datagram.subarray(1)]);
 }

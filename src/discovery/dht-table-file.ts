@@ -24,6 +24,8 @@ export interface DhtNodeContact {
 export interface DhtTable {
   /** Our own node id: the table is sorted around it. */
   readonly id: Uint8Array;
+  /** The one in the DHT of IPv6, if it is another. */
+  readonly id6?: Uint8Array;
   readonly nodes: readonly DhtNodeContact[];
 }
 
@@ -33,7 +35,8 @@ export function encodeTable(table: DhtTable): Uint8Array {
     table.nodes.filter(({ host }) => familyOf(host) === family).slice(0, MAX_SAVED_NODES)
   );
   const nodes = kept.map(({ id, host, port }) => ({ id: toHex(id), host, port }));
-  return new TextEncoder().encode(JSON.stringify({ version: 1, id: toHex(table.id), nodes }));
+  const id6 = table.id6 === undefined ? {} : { id6: toHex(table.id6) };
+  return new TextEncoder().encode(JSON.stringify({ version: 1, id: toHex(table.id), ...id6, nodes }));
 }
 
 function readId(value: unknown): Uint8Array | null {
@@ -64,7 +67,8 @@ export function decodeTable(bytes: Uint8Array): DhtTable | null {
       nodes.push({ id: nodeId, host, port: port as number });
     }
   }
-  return { id, nodes };
+  const id6 = readId(record["id6"]);
+  return { id, nodes, ...(id6 && { id6 }) };
 }
 
 /** Loads the table; null when it is missing or damaged. Rejects on other file errors. */

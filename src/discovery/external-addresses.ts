@@ -12,7 +12,7 @@ const MAX_REPORTED = 16;
 /** Bits of a reporter's address that count: addresses that share them may well belong to one party. */
 const WITNESS_BITS = { ipv4: 16, ipv6: 32 } as const;
 
-/** Collects what trackers, DHT nodes and peers report. One per engine. */
+/** Collects what others report: peers, for the whole engine; nodes of the DHT, for its ids alone. */
 export class ExternalAddresses {
   /** By reported address, the networks of its reporters. Least recently reported first. */
   readonly #reports = new Map<string, Set<string>>();

@@ -3,13 +3,16 @@
 
 usage: libtorrent_peer.py seed|fetch|idle TORRENT_OR_MAGNET DIR HOST:PORT [options]
        libtorrent_peer.py dht NODES HOST
+       libtorrent_peer.py strict-dht HOST HOST ...
        libtorrent_peer.py create FILE_OR_DIR TORRENT hybrid|v2 [PIECE_BYTES]
        libtorrent_peer.py names TORRENT
 
 seed, fetch and idle (joins, asks for no piece) print "READY <port>" when they listen (seed: when the files are checked),
 "PEERS <n>" when that number changes, "HAS <n>" when the first peer's number of pieces does, and "DONE" when every piece is
 there. Of trackers, DHT, LSD and PEX only those named
-by an option are used. "names" prints "NAMES <JSON>": infohashes and numbered files that are no padding. "dht" runs a small DHT of its own and prints "READY <port> ..." of its nodes.
+by an option are used. "strict-dht" runs DHT nodes that give a place in their tables only to nodes whose ids fit their
+addresses (BEP 42), one for each host; it prints "READY <port> ..." once they know each other, and "NODES <n> ..." with how
+many each knows when that changes. "names" prints "NAMES <JSON>": infohashes and numbered files that are no padding. "dht" runs a small DHT of its own and prints "READY <port> ..." of its nodes.
 """
 import argparse
 import json
@@ -77,6 +80,27 @@ def dht(count, host):
         time.sleep(POLL_S)
     say("READY", *ports)
     threading.Event().wait()
+
+
+def strict_dht(*hosts):
+    strict = {**BASE, "enable_dht": True, "dht_enforce_node_id": True}
+    nodes = [lt.session({**strict, "listen_interfaces": f"{host}:0"}) for host in hosts]
+    ports = [listening(node) for node in nodes]
+    told = None
+    while True:
+        known = [node.status().dht_nodes for node in nodes]
+        if told is None:
+            for node in nodes:
+                for host, port in zip(hosts, ports):
+                    if port != node.listen_port():
+                        node.add_dht_node((host.strip("[]"), port))
+            if all(n == len(nodes) - 1 for n in known):
+                say("READY", *ports)
+                told = known
+        elif known != told:
+            told = known
+            say("NODES", *told)
+        time.sleep(POLL_S)
 
 
 def create(source, target, versions, piece_bytes=64 * 1024):
@@ -169,6 +193,8 @@ def main():
     mode = sys.argv[1]
     if mode == "dht":
         return dht(int(sys.argv[2]), sys.argv[3])
+    if mode == "strict-dht":
+        return strict_dht(*sys.argv[2:])
     if mode == "names":
         return names(sys.argv[2])
     if mode == "create":
