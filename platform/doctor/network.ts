@@ -214,7 +214,7 @@ export async function checkPinholes(ports: Ports, { host, port }: SocketAddress)
   await pinholes.close();
   const found = describePinholes(state);
   if (state.kind === "unneeded") return null;
-  const remedy = `switch on PCP in the router, or let TCP and UDP port ${port} in to this machine`;
+  const remedy = `switch on PCP or UPnP in the router, or let TCP and UDP port ${port} in to this machine`;
   return state.kind === "open" ? ok("IPv6 firewall", found) : warning("IPv6 firewall", found, remedy);
 }
 

@@ -1,7 +1,7 @@
 /** Routers that map ports by UPnP: Internet Gateway Device 1 and 2, services WANIPConnection and WANPPPConnection. */
 import { deadline } from "../bytes/deadline.ts";
 import { canonicalHost } from "../discovery/addresses.ts";
-import { hasCode, MillraceError } from "../errors.ts";
+import { MillraceError } from "../errors.ts";
 import type { Clock, NetworkPort } from "../ports.ts";
 import { askDevice } from "../upnp/http.ts";
 import { isNear, localNetworks } from "../upnp/near.ts";
@@ -143,32 +143,42 @@ export async function findIgds(
   routers: readonly string[],
   signal: AbortSignal,
 ): Promise<IgdGateway[]> {
-  const answers = (await Promise.all(TARGETS.map((target) => searchDevices(ports, target, signal, routers)))).flat();
+  const scope = { expected: routers, family: 4 } as const;
+  const answers = (await Promise.all(TARGETS.map((target) => searchDevices(ports, target, signal, scope)))).flat();
   const locations = new Map(answers.map(({ location }) => [location.href, location]));
   const found = await Promise.all(
     worthAsking([...locations.values()], routers).map(async (location) => {
       const client = clientFor(ports.network, location.hostname);
-      const limit = deadline(ports.clock, REQUEST_MS, signal);
-      try {
-        const { status, text } = await askDevice(ports.fetch, location, {}, limit.signal);
-        if (status !== 200 || client === null) return [];
-        const services = await readInTurn(() => connectionsOf(text, location), limit.signal);
-        return services.map((service) => new IgdGateway(ports, service, client));
-      } catch (error) {
-        if (signal.aborted) throw error;
-        // Skip devices without a proper description.
-        if (!hasCode(error, "connection_failed") && !(error instanceof MillraceError)) throw error;
-        return [];
-      } finally {
-        limit.cancel();
-      }
+      if (client === null) return [];
+      const services = await servicesAt(ports, location, connectionsOf, signal);
+      return services.map((service) => new IgdGateway(ports, service, client));
     }),
   );
   return found.flat();
 }
 
+/** What `pick` takes of the description at `location`; nothing of a device without a proper one. Rejects with the signal's reason. */
+export async function servicesAt(
+  ports: Pick<IgdPorts, "fetch" | "clock">,
+  location: URL,
+  pick: (text: string, location: URL) => readonly ServiceAddress[],
+  signal: AbortSignal,
+): Promise<readonly ServiceAddress[]> {
+  const limit = deadline(ports.clock, REQUEST_MS, signal);
+  try {
+    const { status, text } = await askDevice(ports.fetch, location, {}, limit.signal);
+    return status === 200 ? await readInTurn(() => pick(text, location), limit.signal) : [];
+  } catch (error) {
+    if (signal.aborted) throw error;
+    if (!(error instanceof MillraceError)) throw error;
+    return [];
+  } finally {
+    limit.cancel();
+  }
+}
+
 /** Those of the known routers first, then some of others. */
-function worthAsking(locations: readonly URL[], routers: readonly string[]): URL[] {
+export function worthAsking(locations: readonly URL[], routers: readonly string[]): URL[] {
   const few = [...Map.groupBy(locations, ({ hostname }) => hostname).values()]
     .flatMap((ofHost) => ofHost.slice(0, MAX_DEVICES_PER_HOST));
   const isKnown = ({ hostname }: URL) => routers.includes(hostname);

@@ -1,14 +1,18 @@
 /**
  * Has the router's firewall let peers in to the IPv6 addresses of this machine: nothing is translated there, but most routers
- * pass nothing on that was not asked for. By PCP (RFC 6887), from each public address, at the router of its interface.
+ * pass nothing on that was not asked for. By PCP (RFC 6887), from each public address, at the router of its interface; where
+ * nobody speaks that, by UPnP.
  */
 import { deadline } from "../bytes/deadline.ts";
 import { logFailure } from "../bytes/guarded-clock.ts";
 import { isPublicHost } from "../discovery/addresses.ts";
 import { hasCode } from "../errors.ts";
-import type { Logger, NetworkPort, Timer } from "../ports.ts";
-import { CLOSE_MS, type MappedPort, type PortToMap, renewalMs, RETRY_MS } from "./gateway.ts";
-import { PcpGateway, type PcpPorts } from "./pcp-gateway.ts";
+import type { Logger, Timer } from "../ports.ts";
+import type { ServiceAddress } from "../upnp/services.ts";
+import { CLOSE_MS, type Gateway, type MappedPort, type PortToMap, renewalMs, RETRY_MS } from "./gateway.ts";
+import { findFirewalls, IgdFirewall } from "./igd-firewall.ts";
+import type { IgdPorts } from "./igd-gateway.ts";
+import { PcpGateway } from "./pcp-gateway.ts";
 
 /**
  * Most addresses that are opened: a machine has one that lasts and, with privacy extensions (RFC 8981), one of each day that is
@@ -17,23 +21,25 @@ import { PcpGateway, type PcpPorts } from "./pcp-gateway.ts";
 const MAX_ADDRESSES = 8;
 
 /** What the pinholes need of the machine. */
-export type PinholePorts = PcpPorts & {
-  readonly network: Pick<NetworkPort, "interfaces" | "gateways">;
-  readonly log: Logger;
-};
+export type PinholePorts = IgdPorts & { readonly log: Logger };
 
 /** State of the firewall. */
 export type PinholeState =
   | { readonly kind: "searching" }
-  /** This machine has no public IPv6 address, or no router that it knows. */
+  /** This machine has no public IPv6 address, or no router that it knows or that answers. */
   | { readonly kind: "unneeded" }
   /** Strangers reach our port at these addresses. */
-  | { readonly kind: "open"; readonly router: string; readonly hosts: readonly string[] }
+  | {
+    readonly kind: "open";
+    readonly protocol: Gateway["protocol"];
+    readonly router: string;
+    readonly hosts: readonly string[];
+  }
   | { readonly kind: "failed"; readonly reason: string };
 
 /** An address of ours that is opened. */
 interface Pinhole {
-  readonly gateway: PcpGateway;
+  readonly gateway: Gateway;
   held: readonly { readonly wanted: PortToMap; readonly mapped: MappedPort }[];
 }
 
@@ -109,29 +115,57 @@ export class Pinholes {
     for (const host of this.#pinholes.keys()) if (!clients.has(host)) this.#pinholes.delete(host);
     const reasons: string[] = [];
     let leastMs = Infinity;
+    let firewalls: readonly ServiceAddress[] | null = null;
     for (const [client, router] of clients) {
-      try {
-        leastMs = Math.min(leastMs, await this.#openAt(client, router, signal));
-      } catch (error) {
-        if (signal.aborted) throw error;
-        this.#pinholes.delete(client);
-        if (!hasCode(error, "timeout")) reasons.push(error instanceof Error ? error.message : String(error));
+      const before = this.#pinholes.get(client)?.gateway;
+      const isStill = before?.protocol === "UPnP" || before?.host === router;
+      const byPcp = router === null ? [] : [new PcpGateway(this.#ports, { host: router, client })];
+      let opened = await this.#openBy(isStill ? [before!] : byPcp, client, reasons, signal);
+      if (opened === null) {
+        firewalls ??= await findFirewalls(this.#ports, signal);
+        const found = firewalls.map((service) => new IgdFirewall(this.#ports, service, client));
+        opened = await this.#openBy(found, client, reasons, signal);
       }
+      if (opened === null) this.#pinholes.delete(client);
+      else leastMs = Math.min(leastMs, opened);
     }
-    const hosts = [...this.#pinholes.keys()];
-    const router = clients.values().next().value;
-    if (router === undefined) this.#become({ kind: "unneeded" });
-    else if (hosts.length > 0) this.#become({ kind: "open", router, hosts });
-    else this.#become({ kind: "failed", reason: reasons[0] ?? `the router ${router} does not speak PCP` });
+    this.#become(this.#stateOf([...clients.values()].find((router) => router !== null) ?? null, reasons));
     return leastMs === Infinity ? RETRY_MS : renewalMs(leastMs);
   }
 
-  /** Opens the ports of one address; returns how long they stay open, ms. */
-  async #openAt(client: string, router: string, signal: AbortSignal): Promise<number> {
-    let pinhole = this.#pinholes.get(client);
-    if (pinhole === undefined || pinhole.gateway.host !== router) {
-      pinhole = { gateway: new PcpGateway(this.#ports, { host: router, client }), held: [] };
+  #stateOf(router: string | null, reasons: readonly string[]): PinholeState {
+    const first = this.#pinholes.values().next().value;
+    if (first !== undefined) {
+      const { protocol, host } = first.gateway;
+      return { kind: "open", protocol, router: host, hosts: [...this.#pinholes.keys()] };
     }
+    if (reasons.length > 0) return { kind: "failed", reason: reasons[0]! };
+    if (router === null) return { kind: "unneeded" };
+    return { kind: "failed", reason: `the router ${router} speaks neither PCP nor UPnP for IPv6` };
+  }
+
+  /** Opens the ports of one address at the first router that does so; returns how long they stay open, ms, or null. */
+  async #openBy(
+    gateways: readonly Gateway[],
+    client: string,
+    reasons: string[],
+    signal: AbortSignal,
+  ): Promise<number | null> {
+    for (const gateway of gateways) {
+      try {
+        return await this.#openAt(client, gateway, signal);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        if (!hasCode(error, "timeout")) reasons.push(error instanceof Error ? error.message : String(error));
+      }
+    }
+    return null;
+  }
+
+  /** Opens the ports of one address; returns how long they stay open, ms. */
+  async #openAt(client: string, gateway: Gateway, signal: AbortSignal): Promise<number> {
+    const before = this.#pinholes.get(client);
+    const pinhole: Pinhole = before?.gateway === gateway ? before : { gateway, held: [] };
     const held: { wanted: PortToMap; mapped: MappedPort }[] = [];
     for (const [i, wanted] of this.#wanted.entries()) {
       try {
@@ -150,14 +184,14 @@ export class Pinholes {
     return Math.min(...held.map(({ mapped }) => mapped.lifetimeMs));
   }
 
-  /** Our public IPv6 addresses, and the router of the interface of each. */
-  async #clients(): Promise<ReadonlyMap<string, string>> {
+  /** Our public IPv6 addresses, and the router of the interface of each; null: the system knows none. */
+  async #clients(): Promise<ReadonlyMap<string, string | null>> {
     const { network } = this.#ports;
     const routers = await network.gateways?.(6) ?? [];
-    const found = new Map<string, string>();
+    const found = new Map<string, string | null>();
     for (const { name, host, family } of network.interfaces()) {
-      const router = routers.find((each) => each.endsWith(`%${name}`));
-      if (family !== 6 || router === undefined || !isPublicHost(host) || found.size >= MAX_ADDRESSES) continue;
+      const router = routers.find((each) => each.endsWith(`%${name}`)) ?? null;
+      if (family !== 6 || !isPublicHost(host) || found.size >= MAX_ADDRESSES) continue;
       if (this.#only === null || this.#only === host) found.set(host, router);
     }
     return found;
@@ -181,6 +215,6 @@ export function describePinholes(state: PinholeState): string {
     case "failed":
       return state.reason;
     case "open":
-      return `the router ${state.router} lets peers in to ${state.hosts.join(", ")} (PCP)`;
+      return `the router ${state.router} lets peers in to ${state.hosts.join(", ")} (${state.protocol})`;
   }
 }

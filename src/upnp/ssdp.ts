@@ -1,11 +1,13 @@
-/** Looking for devices in the local network: the search of SSDP (UPnP Device Architecture 1.1, section 1.3). */
+/** Looking for devices in the local network: the search of SSDP (UPnP Device Architecture 1.1, section 1.3; IPv6: annex A). */
 import { sleep } from "../bytes/deadline.ts";
 import { faultFields, guarded } from "../bytes/guarded-clock.ts";
-import type { Clock, Logger, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../ports.ts";
-import { isNear, localNetworks } from "./near.ts";
+import type { Clock, InterfaceAddress, Logger, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../ports.ts";
+import { hostInUrl, isNear, localNetworks, localNetworks6 } from "./near.ts";
 
-/** Where searches and advertisements go. */
+/** Where searches and advertisements go over IPv4. */
 export const GROUP: SocketAddress = { host: "239.255.255.250", port: 1900 };
+/** The same over IPv6: groups of the link and of the site. */
+export const GROUPS6: readonly SocketAddress[] = ["ff02::c", "ff05::c"].map((host) => ({ host, port: GROUP.port }));
 /** Devices spread their responses over this time, s; the smallest that the standard allows. */
 const MAX_WAIT_SECONDS = 1;
 /** Until all have answered, ms: what they wait, and what the network takes. */
@@ -36,49 +38,79 @@ export interface SsdpPorts {
   readonly log: Logger;
 }
 
+/** Whose answers are wanted. */
+export interface SearchScope {
+  /** Addresses whose answers find a place even when other machines have taken all. */
+  readonly expected?: readonly string[];
+  /** Default: over both. */
+  readonly family?: 4 | 6;
+}
+
 /**
- * Searches once on every interface with an IPv4 network, for `target` (a device type). Only answers from those networks that
- * name a description on the machine that answered. Takes 1.3 s; rejects with the signal's reason. `expected`: addresses
- * whose answers find a place even when other machines have taken all.
+ * Searches once on every interface with a network of others, for `target` (a type of devices or services). Only answers from
+ * those networks that name a description on the machine that answered. Takes 1.3 s; rejects with the signal's reason.
  */
 export async function searchDevices(
   ports: SsdpPorts,
   target: string,
   signal: AbortSignal,
-  expected: readonly string[] = [],
+  { expected = [], family }: SearchScope = {},
 ): Promise<SsdpAnswer[]> {
   /** By machine and name, so that no machine can answer in the name of another's device. */
   const found = new Map<string, SsdpAnswer>();
   const hasRoomFor = (host: string) => {
     if (found.size >= (expected.includes(host) ? 2 : 1) * MAX_FOUND) return false;
-    return [...found.values()].filter(({ location }) => location.hostname === host).length < MAX_FOUND_PER_HOST;
+    const inUrl = hostInUrl(host);
+    return [...found.values()].filter(({ location }) => location.hostname === inUrl).length < MAX_FOUND_PER_HOST;
   };
-  const hosts = localNetworks(ports.network);
+  const networks = [
+    ...family === 6 ? [] : localNetworks(ports.network),
+    ...family === 4 ? [] : localNetworks6(ports.network),
+  ];
   const bound = await Promise.allSettled(
-    hosts.map(({ host }) => ports.udp.bind({ multicastGroup: GROUP.host, multicastInterface: host })),
+    networks.map(async (own) => ({ own, socket: await searchSocket(ports, own) })),
   );
-  const sockets: UdpSocket[] = bound.flatMap((result) => result.status === "fulfilled" ? [result.value] : []);
+  const sockets = bound.flatMap((result) => result.status === "fulfilled" ? [result.value] : []);
   if (sockets.length === 0) return [];
   try {
     const hear = (data: Uint8Array, from: SocketAddress) => {
-      if (data.length > MAX_ANSWER_BYTES || !isNear(from.host, hosts) || !hasRoomFor(from.host)) return;
+      if (data.length > MAX_ANSWER_BYTES || !isNear(from.host, networks) || !hasRoomFor(from.host)) return;
       const answer = readAnswer(new TextDecoder().decode(data), target, from.host);
       if (answer !== null) found.set(`${from.host} ${answer.usn}`, answer);
     };
     const failed = (error: unknown) =>
       ports.log.log("error", "a fault of the engine: a device's answer was not read", faultFields(error));
-    for (const socket of sockets) socket.onMessage(guarded(hear, failed));
-    const question = new TextEncoder().encode(
-      `M-SEARCH * HTTP/1.1\r\nHOST: ${GROUP.host}:${GROUP.port}\r\nMAN: "ssdp:discover"\r\nMX: ${MAX_WAIT_SECONDS}\r\nST: ${target}\r\n\r\n`,
-    );
+    for (const { socket } of sockets) socket.onMessage(guarded(hear, failed));
+    const ask = (group: SocketAddress) => {
+      const host = `${hostInUrl(group.host)}:${group.port}`;
+      return new TextEncoder().encode(
+        `M-SEARCH * HTTP/1.1\r\nHOST: ${host}\r\nMAN: "ssdp:discover"\r\nMX: ${MAX_WAIT_SECONDS}\r\nST: ${target}\r\n\r\n`,
+      );
+    };
     for (const waitMs of [REPEAT_MS, SEARCH_MS - REPEAT_MS]) {
-      await Promise.all(sockets.map((socket) => socket.send(question, GROUP)));
+      await Promise.all(
+        sockets.flatMap(({ own, socket }) =>
+          (own.family === 4 ? [GROUP] : GROUPS6).map((group) => socket.send(ask(group), group))
+        ),
+      );
       await sleep(ports.clock, waitMs, signal);
     }
   } finally {
-    for (const socket of sockets) socket.close();
+    for (const { socket } of sockets) socket.close();
   }
   return [...found.values()];
+}
+
+/**
+ * A socket for searches in one network. Over IPv6 it has our address there: devices would reply to one of the link, from one of
+ * the link, which is not that of their description.
+ */
+function searchSocket({ udp }: SsdpPorts, { family, host, name }: InterfaceAddress): Promise<UdpSocket> {
+  return udp.bind(
+    family === 4
+      ? { multicastGroup: GROUP.host, multicastInterface: host }
+      : { host, multicastGroup: GROUPS6[0]!.host, multicastInterface: `::%${name}` },
+  );
 }
 
 /** Null for anything but an answer about `target` from the machine that it names. */
@@ -90,7 +122,7 @@ export function readAnswer(text: string, target: string, sender: string): SsdpAn
   try {
     const location = new URL(at!);
     // No device sends the engine to another machine.
-    return location.protocol === "http:" && location.hostname === sender ? { usn, location } : null;
+    return location.protocol === "http:" && location.hostname === hostInUrl(sender) ? { usn, location } : null;
   } catch {
     return null;
   }

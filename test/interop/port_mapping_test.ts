@@ -61,6 +61,7 @@ class Networks {
       `table inet filter {
         chain forward { type filter hook forward priority 0; policy drop; iifname "${home}r" accept; ct state established,related accept; jump miniupnpd; }
         chain miniupnpd { }
+        chain input { type filter hook input priority 0; }
       }
       table inet nat {
         chain maps { }
@@ -170,23 +171,28 @@ test("an engine behind a router is reached from outside by PCP and by UPnP, and 
   }
 });
 
-test("an engine is reached at its IPv6 address through a firewall that PCP opens, and closes it again", async () => {
-  const networks = new Networks();
-  const knock = ["bash", "-c", `timeout 2 bash -c '</dev/tcp/${HOME6}/${PORT}'`];
-  const isOpen = async () => (await networks.at("r", "nft", "list", "ruleset")).includes(String(PORT));
-  try {
-    await networks.open();
-    await networks.router({ natPmp: true, upnp: false, ipv6: true });
-    assert(!await isOpen());
-    const engine = networks.engine();
-    await until(`the firewall is open: ${engine.said()}`, () => engine.said().includes("IPv6 firewall: "), 40_000);
-    assertMatch(engine.said(), new RegExp(`lets peers in to ${HOME6} \\(PCP\\)`));
-    assert(await isOpen());
-    await networks.at("w", ...knock);
-    engine.end();
-    await engine.ended;
-    assert(!await isOpen(), "nobody gets in any more");
-  } finally {
-    await networks.close();
-  }
-});
+for (const { protocol, ...enabled } of CASES) {
+  test(`an engine is reached at its IPv6 address through a firewall that ${protocol} opens, and closes it again`, async () => {
+    const networks = new Networks();
+    const knock = ["bash", "-c", `timeout 2 bash -c '</dev/tcp/${HOME6}/${PORT}'`];
+    const rules = () => networks.at("r", "nft", "list", "chain", "inet", "filter", "miniupnpd");
+    const isOpen = async () => (await rules()).includes(String(PORT));
+    try {
+      await networks.open();
+      // Whatever it is told, the program answers PCP over IPv6.
+      if (!enabled.natPmp) await networks.at("r", "nft", "add rule inet filter input udp dport 5351 drop");
+      await networks.router({ ...enabled, ipv6: true });
+      assert(!await isOpen());
+      const engine = networks.engine();
+      await until(`the firewall is open: ${engine.said()}`, () => engine.said().includes("IPv6 firewall: "), 40_000);
+      assertMatch(engine.said(), new RegExp(`lets peers in to ${HOME6} \\(${protocol}\\)`));
+      assert(await isOpen(), await rules());
+      await networks.at("w", ...knock);
+      engine.end();
+      await engine.ended;
+      assert(!await isOpen(), "nobody gets in any more");
+    } finally {
+      await networks.close();
+    }
+  });
+}

@@ -49,8 +49,10 @@ const address = (host: string, more: Partial<InterfaceAddress> = {}): InterfaceA
   return { name: "eth0", host, prefixLength: 24, family: 4, loopback: false, ...more };
 };
 
+const HOME4 = [address("127.0.0.1", { loopback: true }), address("192.168.7.5"), address("fe80::1", { family: 6 })];
+
 /** A search, and a way to answer it. */
-async function search(expected: readonly string[] = []) {
+async function search(expected: readonly string[] = [], interfaces: readonly InterfaceAddress[] = HOME4) {
   const clock = new FakeClock();
   const bound: string[] = [];
   const sent: string[] = [];
@@ -62,12 +64,11 @@ async function search(expected: readonly string[] = []) {
       log: silent,
       network: {
         resolve: (host) => Promise.resolve([host]),
-        interfaces:
-          () => [address("127.0.0.1", { loopback: true }), address("192.168.7.5"), address("fe80::1", { family: 6 })],
+        interfaces: () => [...interfaces],
       },
       udp: {
-        bind: ({ multicastInterface }) => {
-          bound.push(multicastInterface!);
+        bind: ({ host, multicastInterface }) => {
+          bound.push([host, multicastInterface].filter((part) => part !== undefined).join(" "));
           return Promise.resolve({
             address: { host: "0.0.0.0", port: 5 },
             onMessage: (handler) => void (hear = handler),
@@ -80,7 +81,7 @@ async function search(expected: readonly string[] = []) {
     },
     TARGET,
     signal,
-    expected,
+    { expected },
   );
   await clock.advanceAsync(0);
   return {
@@ -116,6 +117,24 @@ test("searchDevices() asks twice on each network, ignores answers from elsewhere
     /^239\.255\.255\.250:1900 M-SEARCH \* HTTP\/1\.1\r\nHOST: 239[^]*MAN: "ssdp:discover"\r\nMX: 1\r\nST: urn[^]*\r\n\r\n$/,
   );
   assertEquals(found.map(({ location }) => location.href), [LOCATION.href]);
+});
+
+test("searchDevices() asks over IPv6 from the address that others reach, and trusts no address of a link", async () => {
+  const v6 = (host: string) => address(host, { family: 6, prefixLength: 64 });
+  const own = [v6("fe80::5"), v6("fd00:7::5"), v6("2a02:26f7:77::5"), address("::1", { family: 6, loopback: true })];
+  const { bound, sent, say, found } = await search([], own);
+  const at = (host: string) => answer({ USN: `uuid:${host}`, Location: `http://[${host}]:49494/d.xml` });
+  say("2a02:26f7:77::9", at("2a02:26f7:77::9"));
+  say("2a02:26f7:77::8", at("2a02:26f7:77::7"));
+  say("2a02:26f7:88::9", at("2a02:26f7:88::9"));
+  say("fe80::9%eth0", at("2a02:26f7:77::6"));
+  say("fe80::9%eth0", at("fe80::9"));
+  say("192.168.7.9", answer());
+  assertEquals((await found()).map(({ location }) => location.href), ["http://[2a02:26f7:77::9]:49494/d.xml"]);
+  assertEquals(bound, ["2a02:26f7:77::5 ::%eth0"]);
+  const groups = sent.map((text) => text.match(/^(\S+) .*\r\nHOST: (\S+)\r/)!.slice(1).join());
+  const both = ["ff02::c:1900,[ff02::c]:1900", "ff05::c:1900,[ff05::c]:1900"];
+  assertEquals(groups, [...both, ...both]);
 });
 
 test("searchDevices() leaves room for others when one machine answers for many devices, or with another's name", async () => {

@@ -45,7 +45,7 @@ export class RendererFinder implements PlayerFinder {
     try {
       const before = this.#renderers;
       const expected = [...before.values()].map(({ host }) => host);
-      const answers = await searchDevices(this.#ports, TARGET, signal, expected);
+      const answers = await searchDevices(this.#ports, TARGET, signal, { expected });
       const found = await Promise.all(answers.map(async ({ usn, location }) => {
         const key = `${location.hostname} ${usn}`;
         const known = before.get(key);

@@ -37,7 +37,7 @@ export class DlnaRenderer implements PlayerDevice {
   constructor(ports: { readonly clock: Clock; readonly fetch: typeof fetch }, description: RendererDescription) {
     const { udn, name, icon, avTransport } = description;
     this.facts = { id: `dlna:${udn}`, type: "aircast", protocol: "dlna", name, icon };
-    this.host = avTransport.controlUrl.hostname;
+    this.host = avTransport.controlUrl.hostname.replace(/^\[|\]$/g, "");
     this.#clock = ports.clock;
     this.#fetch = ports.fetch;
     this.#description = description;
