@@ -59,9 +59,9 @@ export interface UdpBindOptions {
   readonly host?: string;
   /** Default 0: any free one. */
   readonly port?: number;
-  /** Multicast group to join; implies address reuse, loopback of own datagrams and TTL 1. */
-  readonly multicastGroup?: string;
-  /** Address of the interface to join and send multicast on; default: the system's choice. */
+  /** Multicast group, or groups, to join; implies address reuse, loopback of own datagrams and TTL 1. */
+  readonly multicastGroup?: string | readonly string[];
+  /** Address of the interface to join and send multicast on, with IPv6 `::%name`; default: the system's choice. */
   readonly multicastInterface?: string;
   /** Bytes of unread data that the kernel is asked to keep; it may keep less. Default: the system's choice. */
   readonly receiveBufferBytes?: number;

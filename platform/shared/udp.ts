@@ -82,8 +82,8 @@ function receiveBufferOf(socket: dgram.Socket): number | undefined {
   }
 }
 
-function joinGroup(socket: dgram.Socket, group: string, at: string | undefined): void {
-  socket.addMembership(group, at);
+function joinGroup(socket: dgram.Socket, group: string | readonly string[], at: string | undefined): void {
+  for (const one of [group].flat()) socket.addMembership(one, at);
   socket.setMulticastTTL(MULTICAST_TTL);
   socket.setMulticastLoopback(true);
   if (at !== undefined) socket.setMulticastInterface(at);

@@ -42,7 +42,7 @@ export class Announcements {
       this.#make("televisions", async () => {
         const udn = await mediaServerUdn(token.value);
         const types = [DEVICE_TYPE, ...SERVICES.map(({ type }) => type)];
-        return () => new SsdpAnnouncer(ports, { udn, types, ...served, path: DESCRIPTION_PATH, isOffered });
+        return () => new SsdpAnnouncer(ports, { udn, types, host, port, path: DESCRIPTION_PATH, isOffered });
       });
     }
     if (tuner !== null) {

@@ -1,10 +1,10 @@
-/** Saying in the local networks that a device is here: SSDP's advertisement and its answers to searches (UPnP Device Architecture 1.0, section 1). */
+/** Saying in the local networks that a device is here: SSDP's advertisement and its answers to searches (UPnP Device Architecture 1.0, section 1; for IPv6, 1.1, annex A). */
 import { Allowance, Allowances } from "../bytes/allowance.ts";
 import { faultFields, guarded } from "../bytes/guarded-clock.ts";
 import type { InterfaceAddress, SocketAddress, Timer, UdpSocket } from "../ports.ts";
 import { VERSION } from "../version.ts";
-import { isNear, localNetworks } from "./near.ts";
-import { GROUP, readFields, type SsdpPorts } from "./ssdp.ts";
+import { hostInUrl, isNear, localNetworks, localNetworks6 } from "./near.ts";
+import { GROUP, GROUPS6, readFields, type SsdpPorts } from "./ssdp.ts";
 
 /** How long control points believe an advertisement, s: the least that the standard advises. */
 const MAX_AGE_S = 1800;
@@ -37,8 +37,8 @@ export interface AnnouncedDevice {
   /** Where its description is, on each address of this machine. */
   readonly port: number;
   readonly path: string;
-  /** The one address of this machine at which it is; null: all in local networks. */
-  readonly host: string | null;
+  /** Where it listens: one address of this machine; "0.0.0.0": all of IPv4; "::": all. */
+  readonly host: string;
   /** Whether others may use it now; asked once a minute, and at each search. */
   readonly isOffered: () => boolean;
 }
@@ -102,9 +102,8 @@ export class SsdpAnnouncer {
   }
 
   async #visit(): Promise<void> {
-    const { network, clock } = this.#ports;
-    const { host } = this.#device;
-    const networks = localNetworks(network).filter((own) => host === null || own.host === host);
+    const { clock } = this.#ports;
+    const networks = this.#networks();
     for (const [own, { socket }] of this.#places) {
       if (networks.some((other) => other.host === own)) continue;
       socket.close();
@@ -124,13 +123,21 @@ export class SsdpAnnouncer {
     }
   }
 
+  /** The networks in which the device listens. */
+  #networks(): readonly InterfaceAddress[] {
+    const { network } = this.#ports;
+    const { host } = this.#device;
+    if (host === "0.0.0.0") return localNetworks(network);
+    if (host === "::") return [...localNetworks(network), ...localNetworks6(network)];
+    return network.interfaces().filter((own) => own.host === host && !own.loopback);
+  }
+
   /** Null where the port is taken by a program that does not share it. */
   async #open(network: InterfaceAddress): Promise<Place | null> {
-    const socket = await this.#ports.udp.bind({
-      port: GROUP.port,
-      multicastGroup: GROUP.host,
-      multicastInterface: network.host,
-    }).catch((error) => {
+    const groups = network.family === 4
+      ? { multicastGroup: GROUP.host, multicastInterface: network.host }
+      : { host: "::", multicastGroup: GROUPS6.map(({ host }) => host), multicastInterface: `::%${network.name}` };
+    const socket = await this.#ports.udp.bind({ port: GROUP.port, ...groups }).catch((error) => {
       this.#ports.log.log("debug", "televisions can't be notified of this engine", { network: network.host, error });
       return null;
     });
@@ -175,15 +182,12 @@ export class SsdpAnnouncer {
 
   async #notify(place: Place, kind: "ssdp:alive" | "ssdp:byebye"): Promise<void> {
     const facts = kind === "ssdp:alive" ? this.#facts(place) : [];
-    for (const [name, usn] of this.#targets()) {
-      const host = `${GROUP.host}:${GROUP.port}`;
-      await this.#send(place, GROUP, "NOTIFY * HTTP/1.1", [
-        ["HOST", host],
-        ["NT", name],
-        ["NTS", kind],
-        ["USN", usn],
-        ...facts,
-      ]);
+    for (const group of place.network.family === 4 ? [GROUP] : GROUPS6) {
+      const host = `${hostInUrl(group.host)}:${group.port}`;
+      for (const [name, usn] of this.#targets()) {
+        const fields = [["HOST", host], ["NT", name], ["NTS", kind], ["USN", usn], ...facts] as const;
+        await this.#send(place, group, "NOTIFY * HTTP/1.1", fields);
+      }
     }
   }
 
@@ -196,7 +200,7 @@ export class SsdpAnnouncer {
     return [
       ["CACHE-CONTROL", `max-age=${MAX_AGE_S}`],
       ["SERVER", PRODUCT],
-      ["LOCATION", `http://${place.network.host}:${this.#device.port}${this.#device.path}`],
+      ["LOCATION", `http://${hostInUrl(place.network.host)}:${this.#device.port}${this.#device.path}`],
     ];
   }
 

@@ -32,7 +32,8 @@ export function isNear(sender: string, networks: readonly InterfaceAddress[]): b
   return networks.some((own) => {
     const ours = ipaddr.parse(own.host);
     if (address.kind() !== ours.kind()) return false;
-    return isOfLink ? zone === own.name : address.match(ours, own.prefixLength);
+    // Deno names no interface.
+    return isOfLink ? zone === undefined || zone === own.name : address.match(ours, own.prefixLength);
   });
 }
 

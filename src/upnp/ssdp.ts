@@ -6,8 +6,10 @@ import { hostInUrl, isNear, localNetworks, localNetworks6 } from "./near.ts";
 
 /** Where searches and advertisements go over IPv4. */
 export const GROUP: SocketAddress = { host: "239.255.255.250", port: 1900 };
-/** The same over IPv6: groups of the link and of the site. */
-export const GROUPS6: readonly SocketAddress[] = ["ff02::c", "ff05::c"].map((host) => ({ host, port: GROUP.port }));
+/** The same over IPv6: groups of the link and the site, and the one in which GUPnP 1.6 is when it has another address than one of the link. */
+export const GROUPS6: readonly SocketAddress[] = ["ff02::c", "ff05::c", "ff0e::c"].map((host) => {
+  return { host, port: GROUP.port };
+});
 /** Devices spread their responses over this time, s; the smallest that the standard allows. */
 const MAX_WAIT_SECONDS = 1;
 /** Until all have answered, ms: what they wait, and what the network takes. */

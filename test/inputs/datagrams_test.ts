@@ -61,7 +61,7 @@ async function listen(
       const socket = await ports.udp.bind({ ...options, port: 0 });
       const onMessage = (handler: Parameters<typeof socket.onMessage>[0]) => {
         socket.onMessage(handler);
-        isBound({ host: options.multicastGroup ?? "127.0.0.1", port: socket.address.port });
+        isBound({ host: [options.multicastGroup ?? "127.0.0.1"].flat()[0]!, port: socket.address.port });
       };
       return { ...socket, onMessage };
     },

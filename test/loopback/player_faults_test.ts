@@ -244,7 +244,7 @@ const KINDS: Readonly<Record<string, () => Promise<void>>> = {
 
   async "a search of a control point"() {
     const ports = machine();
-    const device = { udn: "uuid:1", types: ["urn:x"], port: 1, path: "/", host: null, isOffered: () => true };
+    const device = { udn: "uuid:1", types: ["urn:x"], port: 1, path: "/", host: "0.0.0.0", isOffered: () => true };
     const announcer = new SsdpAnnouncer(ports, device);
     await pass(ports.clock, 0);
     const search = 'M-SEARCH * HTTP/1.1\r\nMAN: "ssdp:discover"\r\nMX: 1\r\nST: urn:x\r\n\r\n';

@@ -133,8 +133,8 @@ test("searchDevices() asks over IPv6 from the address that others reach, and tru
   assertEquals((await found()).map(({ location }) => location.href), ["http://[2a02:26f7:77::9]:49494/d.xml"]);
   assertEquals(bound, ["2a02:26f7:77::5 ::%eth0"]);
   const groups = sent.map((text) => text.match(/^(\S+) .*\r\nHOST: (\S+)\r/)!.slice(1).join());
-  const both = ["ff02::c:1900,[ff02::c]:1900", "ff05::c:1900,[ff05::c]:1900"];
-  assertEquals(groups, [...both, ...both]);
+  const all = ["ff02::c", "ff05::c", "ff0e::c"].map((group) => `${group}:1900,[${group}]:1900`);
+  assertEquals(groups, [...all, ...all]);
 });
 
 test("searchDevices() leaves room for others when one machine answers for many devices, or with another's name", async () => {

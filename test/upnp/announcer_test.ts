@@ -10,7 +10,7 @@ const DEVICE = {
   types: [TYPE],
   port: 6878,
   path: "/dlna/device.xml",
-  host: null,
+  host: "0.0.0.0",
   isOffered: () => true,
 };
 const SEARCH = { MAN: '"ssdp:discover"', MX: "2", ST: "ssdp:all" };
@@ -197,4 +197,33 @@ test("SsdpAnnouncer says goodbye when nobody may use the device any more, and an
   assertEquals(await kinds(), new Set());
   await announcer.close();
   assertEquals(machine.sent, []);
+});
+
+test("SsdpAnnouncer of an engine that listens on both families advertises it over IPv6, and answers there", async () => {
+  const machine = new Machine();
+  const v6 = (host: string) => address(host, { family: 6, prefixLength: 64 });
+  machine.networks = [address("192.168.7.5"), v6("fe80::1"), v6("fd00:7::5"), v6("2a02:26f7:77::5")];
+  const announcer = new SsdpAnnouncer(machine, { ...DEVICE, host: "::" });
+  await rest();
+  const groups = ["ff02::c", "ff05::c", "ff0e::c"];
+  assertEquals(machine.bound, [
+    { port: 1900, multicastGroup: "239.255.255.250", multicastInterface: "192.168.7.5" },
+    { port: 1900, host: "::", multicastGroup: groups, multicastInterface: "::%eth0" },
+  ]);
+  const over6 = machine.sent.filter(({ own }) => own === "::%eth0");
+  assertEquals(over6.map(({ to }) => to), groups.flatMap((group) => Array(3).fill(`${group}:1900`)));
+  for (const { text } of over6) {
+    assertMatch(text, /\r\nHOST: \[ff0.::c\]:1900\r\n[^]*LOCATION: http:\/\/\[2a02:26f7:77::5\]:6878\//);
+  }
+  machine.sent.length = 0;
+  for (const from of ["fe80::9%eth0", "fe80::9%eth1", "2a02:26f7:77::9", "2a02:26f7:78::9", "192.168.7.9"]) {
+    machine.hear(search({ ST: TYPE }), from);
+  }
+  await machine.clock.advanceAsync(2000);
+  assertEquals(machine.sent.map(({ own, to }) => `${own} to ${to}`).sort(), [
+    "192.168.7.5 to 192.168.7.9:40000",
+    "::%eth0 to 2a02:26f7:77::9:40000",
+    "::%eth0 to fe80::9%eth0:40000",
+  ]);
+  await announcer.close();
 });

@@ -61,8 +61,9 @@ export class RendererFinder implements PlayerFinder {
           late.cancel();
         }
       }));
-      const stayed = (key: string) => Number(before.has(key));
-      const entries = found.filter((entry) => entry !== null).sort(([a], [b]) => stayed(b) - stayed(a));
+      // A renderer that is found over both families is used over IPv4: the engine's HTTP port may listen on that alone.
+      const rank = (key: string) => (before.has(key) ? 2 : 0) + (key.startsWith("[") ? 0 : 1);
+      const entries = found.filter((entry) => entry !== null).sort(([a], [b]) => rank(b) - rank(a));
       this.#renderers = new Map(entries);
       // Of two machines that claim one name the one that was there before keeps it: the engine would play on the other.
       const byId = Map.groupBy(this.#renderers.values(), ({ facts }) => facts.id);

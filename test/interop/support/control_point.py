@@ -1,12 +1,16 @@
-"""A UPnP control point on GUPnP: reports media servers, and calls and fetches what it is told to, one JSON object per line."""
+"""A UPnP control point on GUPnP: reports media servers, and calls and fetches what it is told to, one JSON object per line.
+
+usage: control_point.py INTERFACE [ADDRESS]
+"""
 import json
 import sys
 import urllib.request
 
 import gi
 
+gi.require_version("GSSDP", "1.6")
 gi.require_version("GUPnP", "1.6")
-from gi.repository import GLib, GObject, GUPnP  # noqa: E402
+from gi.repository import Gio, GLib, GObject, GSSDP, GUPnP  # noqa: E402
 
 DEVICE = "urn:schemas-upnp-org:device:MediaServer:1"
 devices = {}
@@ -62,7 +66,11 @@ def told(channel, _condition):
     return True
 
 
-context = GUPnP.Context.new(sys.argv[1], 0)
+if len(sys.argv) > 2:
+    address = Gio.InetAddress.new_from_string(sys.argv[2])
+    context = GUPnP.Context.new_full(sys.argv[1], address, 0, GSSDP.UDAVersion.VERSION_1_0)
+else:
+    context = GUPnP.Context.new(sys.argv[1], 0)
 point = GUPnP.ControlPoint.new(context, DEVICE)
 point.connect("device-proxy-available", available)
 point.connect("device-proxy-unavailable", unavailable)

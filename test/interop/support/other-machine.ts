@@ -17,20 +17,26 @@ export interface OtherMachine {
   remove(): Promise<void>;
 }
 
-/** Makes a machine. `net` (0–255) must differ between tests that run at the same time. Needs root. */
-export async function otherMachine(net: number): Promise<OtherMachine> {
+/**
+ * Makes a machine in a network of one family. `net` (0–255) must differ between tests that run at the same time. Needs root.
+ */
+export async function otherMachine(net: number, family: 4 | 6 = 4): Promise<OtherMachine> {
   const name = `mr${net}x${process.pid}`;
   const [own, its] = [`mr${net}a${process.pid % 100_000}`, `mr${net}b${process.pid % 100_000}`];
-  const [ownHost, host] = [`10.213.${net}.1`, `10.213.${net}.2`];
+  const network = family === 4 ? `10.213.${net}.` : `fd21:3:${net}::`;
+  const [ownHost, host] = [`${network}1`, `${network}2`];
+  const length = family === 4 ? ["/24"] : ["/64", "nodad"];
   const ip = (...args: string[]) => run("ip", args);
+  const join = async (at: readonly string[], link: string, address: string) => {
+    await ip(...at, "address", "add", `${address}${length[0]}`, "dev", link, ...length.slice(1));
+    await ip(...at, "link", "set", link, "up");
+  };
   await ip("netns", "add", name);
   try {
     await ip("link", "add", own, "type", "veth", "peer", "name", its, "netns", name);
-    await ip("address", "add", `${ownHost}/24`, "dev", own);
-    await ip("link", "set", own, "up");
-    await ip("-n", name, "address", "add", `${host}/24`, "dev", its);
+    await join([], own, ownHost);
     await ip("-n", name, "link", "set", "lo", "up");
-    await ip("-n", name, "link", "set", its, "up");
+    await join(["-n", name], its, host);
     await ip("-n", name, "route", "add", "default", "via", ownHost);
   } catch (error) {
     await ip("netns", "delete", name);
