@@ -1,5 +1,5 @@
 /**
- * Bundles the web page, its texts, the page of the API and hls.js into generated files, which the engine serves, so that they are
+ * Bundles the web page, its texts, the page of the API, hls.js and libass into generated files, which the engine serves, so that they are
  * present in a clone, in the built file and in an embedder's program without a build step. `--check` fails when one is
  * stale.
  */
@@ -61,6 +61,42 @@ export const HLS_JS_GZIP = "`;
   if (!text.startsWith(head) || !gunzipSync(packed).equals(library)) stale(target);
 }
 
+/** libass with its worker and a font of last resort. */
+async function bundleLibass(): Promise<void> {
+  const target = "src/webui/libass/assets.generated.ts";
+  const file = path.join(ROOT, target);
+  const require = createRequire(import.meta.url);
+  const { version, license, homepage } = require("jassub/package.json") as Record<string, string>;
+  // Without SIMD, which not every browser of SYNTAX has: half a megabyte more would be a third again of all that is packed.
+  const library = readFileSync(require.resolve("jassub/dist/wasm/jassub-worker.wasm"));
+  const font = readFileSync(require.resolve("jassub/dist/default.woff2"));
+  const worker = await bundled("drawn/ass-worker.ts");
+  const head = `/**
+ * libass as jassub ${version} builds it (${license}, ${homepage}), with Liberation Sans
+ * (OFL-1.1), put here by scripts/build-webui.ts.
+ */
+`;
+  const packed = (name: string, what: string, content: Uint8Array) => `
+/** ${what}, in base64. */
+export const ${name} = "${Buffer.from(content).toString("base64")}";
+`;
+  const gzipped = (content: Uint8Array | string) => gzipSync(content, { level: 9 });
+  if (!process.argv.includes("--check")) {
+    writeFileSync(
+      file,
+      head + packed("ASS_WORKER_GZIP", "The worker: gzip", gzipped(worker)) +
+        packed("LIBASS_GZIP", "The library: gzip", gzipped(library)) +
+        packed("LAST_FONT", "The font: WOFF2", font),
+    );
+    return;
+  }
+  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+  const [there, ...more] = [...text.matchAll(/ = "([^"]*)";/g)].map(([, value]) => Buffer.from(value!, "base64"));
+  const isSame = text.startsWith(head) && more.length === 2 && gunzipSync(there!).toString() === worker &&
+    gunzipSync(more[0]!).equals(library) && more[1]!.equals(font);
+  if (!isSame) stale(target);
+}
+
 /** The catalogues of texts as JSON. */
 async function bundleTexts(): Promise<void> {
   const lines = await Promise.all(LANGUAGES.map(async (tag) => {
@@ -104,6 +140,7 @@ export const ${name}_CSS = ${JSON.stringify(style)};
   const kilobytes = ({ length }: string) => (length / 1000).toFixed(0);
   console.log(`${entry}: ${kilobytes(script)} KB of script, ${kilobytes(style)} KB of style`);
 }
+await bundleLibass();
 await stop();
 bundleHls();
 await bundleTexts();

@@ -5,7 +5,7 @@ import path from "node:path";
 import { ROOT } from "./files.ts";
 
 /** Packages that `scripts/build-webui.ts` has put into the page's script or beside it, so that no bundler sees them. */
-const IN_THE_PAGE = ["hls.js", "hono", "uqr"];
+const IN_THE_PAGE = ["hls.js", "hono", "jassub", "uqr"];
 
 /** Our own stand-ins. */
 const OURS = "@std/";

@@ -22,7 +22,7 @@ import { withSignal } from "../bytes/deadline.ts";
 import { callerOf } from "./caller.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { addDlnaFields, addTimes, timesWanted } from "./dlna-fields.ts";
-import { drawnFile } from "./drawn-routes.ts";
+import { drawnFile, drawnFont } from "./drawn-routes.ts";
 import { playbackFailure } from "./errors.ts";
 import { addTranscoding, parseTime, transcodingOf } from "./playback-params.ts";
 import { sessionOwner } from "./page.ts";
@@ -42,6 +42,9 @@ export const OUTPUT_TYPES: Readonly<Record<"ts" | "hls", string>> = {
 
 /** MIME type of fragmented MP4, whatever is in it. */
 const FRAGMENT_TYPE = "video/mp4";
+
+/** MIME type of the fonts of a film, whatever their format (RFC 8081). */
+const FONT_TYPE = "font/sfnt";
 
 /** The text for a session that is not known. */
 export const UNKNOWN_SESSION = "unknown playback session id";
@@ -80,6 +83,8 @@ export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       if (session.kind === "live") return await liveFile(c, session, liveRenditionFile(session, name));
       const file = await renditionFile(session, name, signal);
       if (file !== null) return await ranged(c, session, file, file.isFragmented ? FRAGMENT_TYPE : OUTPUT_TYPES.ts);
+      const font = await drawnFont(c, session, parts.clock);
+      if (font !== null) return await ranged(c, session, font, FONT_TYPE);
       return await subtitleSegment(c, subtitles, session, parts.clock) ??
         await drawnFile(c, session, parts.clock) ?? notFound("no such subtitles");
     });

@@ -28,8 +28,14 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Most bytes of hls.js, three times its size. */
-const MAX_HLS_JS_BYTES = 2 * 1024 * 1024;
+/**
+ * What the worker that draws subtitles may do: compile WebAssembly, which the page may not, and load files of this engine.
+ * It has no part of the page.
+ */
+const WORKER_POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
+
+/** Most bytes of a packed file, twice the size of the largest. */
+const MAX_PACKED_BYTES = 4 * 1024 * 1024;
 
 /** A file, ready to be sent. */
 interface Asset {
@@ -42,14 +48,22 @@ interface Asset {
 export function addWebuiRoutes(app: Hono<HttpEnv>): void {
   const assets = new Map<string, Promise<Asset>>();
   /** Makes each asset once: at the first page view, not at the start. */
-  const send = async (c: HttpContext, name: string, type: string, load: () => Promise<Uint8Array>) => {
+  const send = async (
+    c: HttpContext,
+    name: string,
+    type: string,
+    load: () => Promise<Uint8Array>,
+    policy: Readonly<Record<string, string>> = {},
+  ) => {
     let made = assets.get(name);
     if (made === undefined) assets.set(name, made = load().then(prepare));
     const asset = await made.catch((error) => {
       assets.delete(name);
       throw error;
     });
-    return assetResponse(c, asset, type);
+    const response = assetResponse(c, asset, type);
+    for (const [field, value] of Object.entries(policy)) response.headers.set(field, value);
+    return response;
   };
   const text = (value: string) => () => Promise.resolve(new TextEncoder().encode(value));
   for (const path of ["/", "/webui", "/webui/"]) app.get(path, (c) => page(c, "app"));
@@ -63,14 +77,49 @@ export function addWebuiRoutes(app: Hono<HttpEnv>): void {
     app.get(`/webui/${name}`, (c) => send(c, name, "application/json", text(catalogue)));
   }
   app.get("/webui/hls.js", (c) => send(c, "hls.js", "text/javascript; charset=utf-8", hlsModule));
+  // Loaded when somebody turns on subtitles that they draw.
+  app.get(
+    "/webui/ass-worker.js",
+    (c) =>
+      send(c, "ass-worker.js", "text/javascript; charset=utf-8", assWorker, {
+        "content-security-policy": WORKER_POLICY,
+      }),
+  );
+  app.get("/webui/libass.wasm", (c) => send(c, "libass.wasm", "application/wasm", libass));
+  app.get("/webui/last-font.woff2", (c) => send(c, "last-font.woff2", "font/woff2", lastFont));
 }
 
 /** hls.js. It is loaded when a page first plays: no start waits for it. */
 async function hlsModule(): Promise<Uint8Array> {
   const { HLS_JS_GZIP } = await import("../webui/hls-js/assets.generated.ts");
-  const packed = Uint8Array.from(atob(HLS_JS_GZIP), (char) => char.charCodeAt(0));
-  const damaged = (cause: unknown) => new MillraceError("internal", "the packed hls.js is damaged", { cause });
-  return await readBounded(gunzipped(new Blob([packed]).stream(), damaged), MAX_HLS_JS_BYTES, () => damaged(null));
+  return await unpacked(HLS_JS_GZIP, "hls.js");
+}
+
+/** The worker that draws subtitles, the library that it uses, and the font of last resort. */
+async function assWorker(): Promise<Uint8Array> {
+  const { ASS_WORKER_GZIP } = await import("../webui/libass/assets.generated.ts");
+  return await unpacked(ASS_WORKER_GZIP, "worker of libass");
+}
+async function libass(): Promise<Uint8Array> {
+  const { LIBASS_GZIP } = await import("../webui/libass/assets.generated.ts");
+  return await unpacked(LIBASS_GZIP, "libass");
+}
+async function lastFont(): Promise<Uint8Array> {
+  const { LAST_FONT } = await import("../webui/libass/assets.generated.ts");
+  return bytesOf(LAST_FONT);
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+}
+
+async function unpacked(base64: string, name: string): Promise<Uint8Array> {
+  const damaged = (cause: unknown) => new MillraceError("internal", `the packed ${name} is damaged`, { cause });
+  return await readBounded(
+    gunzipped(new Blob([bytesOf(base64)]).stream(), damaged),
+    MAX_PACKED_BYTES,
+    () => damaged(null),
+  );
 }
 
 /** The frame of a page; `name` is that of its script and style. */

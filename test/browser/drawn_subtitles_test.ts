@@ -16,6 +16,27 @@ const SCREEN = [640, 360] as const;
 /** When the pictures are shown, and when they are taken away, ms. */
 const SHOWN = [[1000, 4000], [9500, 14_000]] as const;
 
+/** A font that nothing but the film brings along. */
+const FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSerif-Bold.ttf";
+const SCRIPT = `[Script Info]
+ScriptType: v4.00+
+PlayResX: 640
+PlayResY: 360
+ScaledBorderAndShadow: yes
+
+[V4+ Styles]
+Format: Name, Fontname, Fontsize, PrimaryColour, SecondaryColour, OutlineColour, BackColour, Bold, Italic, Underline, StrikeOut, ScaleX, ScaleY, Spacing, Angle, BorderStyle, Outline, Shadow, Alignment, MarginL, MarginR, MarginV, Encoding
+Style: Default,DejaVu Serif,30,&H00FFFFFF,&H000000FF,&H00000000,&H80000000,1,0,0,0,100,100,0,0,1,2,1,2,20,20,20,1
+
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+Dialogue: 0,0:00:01.00,0:00:04.00,Default,,0,0,0,,{\\k50}Ka{\\kf80}ra{\\ko60}oke {\\k200}line
+Dialogue: 0,0:00:01.00,0:00:04.00,Default,,0,0,0,,{\\pos(160,120)\\frz15\\1c&H00FFFF&}Turned sign
+Dialogue: 0,0:00:01.00,0:00:04.00,Default,,0,0,0,,{\\move(350,60,600,200)\\fad(400,400)}Moving
+Dialogue: 1,0:00:01.00,0:00:04.00,Default,,0,0,0,,{\\an7\\pos(380,200)\\p1\\1c&H00FF00&\\bord1}m 0 0 l 100 0 100 60 0 60{\\p0}
+Dialogue: 0,0:00:09.50,0:00:14.00,Default,,0,0,0,,{\\an5\\pos(320,160)\\t(0,3000,\\fscx200\\fscy200)}Grows
+`;
+
 let home: { path: string; remove(): Promise<void> };
 let browser: Browser;
 let engine: ServedEngine;
@@ -35,11 +56,20 @@ before(async () => {
     return [[from, picture], [to, discNothing(2 * n + 1, SCREEN)]] as const;
   });
   await writeFile(at("text.sup"), supFile(sets));
+  await writeFile(at("text.ass"), SCRIPT);
   const graphs = [`color=c=0x305070:s=${SCREEN.join("x")}:r=25:d=16`, "sine=440:r=48000:d=16"];
-  const inputs = [...graphs.flatMap((graph) => ["-f", "lavfi", "-i", graph]), "-i", at("text.sup")];
+  const inputs = [
+    ...graphs.flatMap((graph) => ["-f", "lavfi", "-i", graph]),
+    "-i",
+    at("text.sup"),
+    "-i",
+    at("text.ass"),
+  ];
   const coders = ["-c:v", "libx264", "-preset", "ultrafast", "-g", "25", "-pix_fmt", "yuv420p", "-c:a", "aac"];
-  const maps = ["-map", "0", "-map", "1", "-map", "2", "-c:s", "copy", "-metadata:s:s:0", "language=ger"];
-  await ran("ffmpeg", "-nostdin", "-v", "error", ...inputs, ...maps, ...coders, at("film.mkv"));
+  const maps = [0, 1, 2, 3].flatMap((n) => ["-map", String(n)]);
+  const texts = ["-c:s", "copy", "-metadata:s:s:0", "language=ger", "-metadata:s:s:1", "language=ger"];
+  const fonts = ["-attach", FONT, "-metadata:s:t:0", "mimetype=font/ttf", "-metadata:s:t:0", "filename=Serif.ttf"];
+  await ran("ffmpeg", "-nostdin", "-v", "error", ...inputs, ...maps, ...texts, ...fonts, ...coders, at("film.mkv"));
   seeder = await seedFiles([{ path: "film.mkv", bytes: new Uint8Array(await readFile(at("film.mkv"))) }]);
   engine = await serveEngine();
   browser = await launchChromium();
@@ -144,8 +174,26 @@ const isDrawn = (page: Page) =>
   page.evaluate(() => {
     const canvas = document.querySelector<HTMLCanvasElement>(".drawn canvas");
     if (!canvas || canvas.width === 0) return false;
-    return canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value !== 0);
+    // A copy: the canvas may belong to a worker.
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d")!;
+    copy.drawImage(canvas, 0, 0);
+    return copy.getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value !== 0);
   });
+
+/** The same moment as mpv shows it, with subtitles `number`. */
+async function mpvShot(atS: number, number: number, name: string): Promise<Uint8Array> {
+  const folder = at(`mpv-${name}`);
+  await mkdir(folder);
+  await ran(
+    "mpv",
+    ...["--no-config", "--ao=null", "--no-audio", `--start=${atS}`, "--hr-seek=yes", "--frames=1", `--sid=${number}`],
+    // It looks back for what is shown already.
+    ...["--demuxer-mkv-subtitle-preroll=yes", "--demuxer-mkv-subtitle-preroll-secs=8"],
+    ...["--vo=image", "--vo-image-format=png", `--vo-image-outdir=${folder}`, at("film.mkv")],
+  );
+  await keepShot(`${folder}/00000001.png`, `${name}-mpv.png`);
+  return await brightness(`${folder}/00000001.png`);
+}
 
 test("the page draws PGS of a film, before and after a seek, and takes it away", async () => {
   const page = await played();
@@ -176,6 +224,39 @@ test("the page draws PGS of a film, before and after a seek, and takes it away",
       [...document.querySelector("video")!.textTracks].forEach((track) => track.mode = "disabled")
     );
     await until("the layer is gone", async () => await page.locator(".drawn canvas").count() === 0);
+  } finally {
+    await page.close();
+  }
+});
+
+test("the page draws a script of a film as mpv does, in the film's font, before and after a seek", async () => {
+  const page = await played();
+  const [requests, refused]: string[][] = [[], []];
+  page.on("request", (request) => requests!.push(request.url()));
+  page.on("console", (message) => /Content Security/i.test(message.text()) && refused!.push(message.text()));
+  try {
+    await until("it plays", () => page.evaluate(() => document.querySelector("video")!.readyState >= 3));
+    assertEquals(requests!.filter((url) => /libass|ass-worker|font/.test(url)), [], "nothing is loaded in advance");
+    await seek(page, 2);
+    await turnOn(page, "(ASS)");
+    const fonts = page.waitForEvent("requestfinished", (request) => /font-0$/.test(request.url()));
+    await until("the script is drawn", () => isDrawn(page));
+    await fonts;
+    // Both are libass. The pictures of the film are decoded and scaled by different programs.
+    for (const [atS, name] of [[2, "ass-first"], [10.6, "ass-second"]] as const) {
+      await seek(page, atS);
+      const wanted = await mpvShot(atS, 2, name);
+      await until(`the page shows ${name}`, async () => {
+        const shot = await pageShot(page, name);
+        return await isDrawn(page) && difference(shot, wanted) < 1.5;
+      });
+    }
+    await seek(page, 6);
+    await until("nothing is drawn", async () => !await isDrawn(page));
+    // Without what is drawn it would be no match.
+    const clear = await pageShot(page, "ass-none");
+    assertGreater(difference(clear, await brightness(at("mpv-ass-first/00000001.png"))), 3);
+    assertEquals(refused, []);
   } finally {
     await page.close();
   }

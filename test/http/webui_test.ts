@@ -1,4 +1,5 @@
 /** How the web page is sent: what it may load, its size, and its addresses behind a proxy. */
+import { Buffer } from "node:buffer";
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { test } from "node:test";
@@ -52,6 +53,24 @@ test("/webui/app.js and the others are sent packed, with a tag that saves sendin
       assertEquals(again.status, 304);
     }
     assertLess(packedBytes, 150_000);
+  });
+});
+
+test("/webui/ass-worker.js alone may compile WebAssembly, and libass is sent as it was published", async () => {
+  await withEngine(async ({ engine }) => {
+    const worker = await engine.fetch(get("/webui/ass-worker.js"));
+    const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
+    assertEquals([worker.status, worker.headers.get("content-security-policy")], [200, policy]);
+    await worker.body?.cancel();
+    const { resolve } = createRequire(import.meta.url);
+    for (
+      const [name, file] of [["libass.wasm", "wasm/jassub-worker.wasm"], ["last-font.woff2", "default.woff2"]] as const
+    ) {
+      const response = await engine.fetch(get(`/webui/${name}`));
+      assertEquals(response.headers.get("content-security-policy"), null, name);
+      const published = readFileSync(resolve(`jassub/dist/${file}`));
+      assertEquals(Buffer.compare(new Uint8Array(await response.arrayBuffer()), published), 0, name);
+    }
   });
 });
 

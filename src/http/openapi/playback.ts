@@ -196,6 +196,18 @@ function streamPaths(): Json {
       [INFOHASH, SESSION],
       "application/json",
     ),
+    "/engine/s/{infohash}/{session}/fonts.json": stream(
+      "list_drawn_fonts",
+      "The fonts that a session's film brings along for its scripts, and how many more are too many or too large.",
+      [INFOHASH, SESSION],
+      "application/json",
+    ),
+    "/engine/s/{infohash}/{session}/font-{font}": stream(
+      "read_drawn_font",
+      "A font that a session's film brings along.",
+      [INFOHASH, SESSION, inPath("font", "Its number in fonts.json", { type: "integer" })],
+      "font/sfnt",
+    ),
     "/engine/s/{infohash}/{session}/d{subtitle}.ass": stream(
       "read_drawn_head",
       "The head of a script of subtitles: what stands before its events.",

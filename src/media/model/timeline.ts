@@ -11,7 +11,7 @@ import type { ByteLender, ByteSource } from "../../bytes/source.ts";
 import type { Column } from "./column.ts";
 import type { CountUnits, FaultLedger } from "./faults.ts";
 import type { MemoryAccount } from "../source/work.ts";
-import type { PresentationOptions, Run, Track } from "./types.ts";
+import type { AttachedFonts, PresentationOptions, Run, Track } from "./types.ts";
 
 /** Every access unit of one track in decoding order, in columns of equal length. */
 export interface SampleTable {
@@ -164,6 +164,8 @@ export interface MediaIndex {
   readonly texts?: readonly TextTable[];
   /** The container's time 0, in the presentation times of the timeline, 90 kHz. Default 0. */
   readonly zero90k?: number;
+  /** Looks for the fonts that the container brings along. Absent: it brings none. Rejects as `ByteSource.read`. */
+  readonly findFonts?: (source: ByteSource, signal: AbortSignal) => Promise<AttachedFonts>;
   /** Sound that was to be converted is among its tracks. Default false. */
   readonly hasMadeSound?: boolean;
 }

@@ -229,6 +229,22 @@ export interface DrawnUnit {
   readonly data: Uint8Array;
 }
 
+/** A font that a film brings along for its scripts. */
+export interface AttachedFont {
+  /** Name of its file. */
+  readonly name: string;
+  /** Where its bytes are in the source. */
+  readonly offset: number;
+  readonly sizeBytes: number;
+}
+
+/** Fonts that a film brings along. */
+export interface AttachedFonts {
+  readonly fonts: readonly AttachedFont[];
+  /** How many more there are: too many, or too large. */
+  readonly leftOut: number;
+}
+
 /** Drawn subtitles of a film, segment by segment. */
 export interface SegmentDrawings {
   readonly tracks: readonly { readonly track: Track; readonly form: DrawnForm }[];
@@ -236,6 +252,8 @@ export interface SegmentDrawings {
   readonly startsMs: readonly number[];
   /** Whether the bytes of segment `n` have arrived. Throws `not_found`. */
   isHere(n: number, source: ByteSource): boolean;
+  /** The fonts of its scripts. Absent: the film brings none. Rejects as `ByteSource.read`. */
+  findFonts?(source: ByteSource, signal: AbortSignal): Promise<AttachedFonts>;
   /** What begins in segment `n` of track `track` (index into `tracks`). Rejects as `ByteSource.read`, or with `not_found`. */
   read(track: number, n: number, source: ByteSource, signal: AbortSignal): Promise<readonly DrawnUnit[]>;
 }

@@ -43,6 +43,9 @@ export function segmentDrawings(index: MediaIndex, layout: Layout, offset90k: nu
   return {
     drawings: {
       tracks: found,
+      ...(index.findFonts === undefined || !found.some(({ form }) => form === "ass")
+        ? {}
+        : { findFonts: (...from) => index.findFonts!(...from) }),
       startsMs: layout.starts90k.map((start90k) => (start90k + offset90k) / 90),
       isHere(n, source) {
         requireSegment(n);

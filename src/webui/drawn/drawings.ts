@@ -2,7 +2,10 @@
  * Subtitles that the page draws over a video. Each is a text track of the video without cues, so that menus list it and turn
  * it on and off as any other; while it is on, a layer draws it.
  */
-import { type Layer, pgsLayer } from "./pgs-layer.ts";
+import { text } from "../texts.ts";
+import { assLayer } from "./ass-layer.ts";
+import type { Layer, LayerTold } from "./layer.ts";
+import { pgsLayer } from "./pgs-layer.ts";
 
 interface DrawnList {
   readonly tracks: readonly {
@@ -15,9 +18,11 @@ interface DrawnList {
 }
 
 /** What makes a layer of each form. */
-const LAYERS = { pgs: pgsLayer };
+const LAYERS = { pgs: pgsLayer, ass: assLayer };
 /** How a form is called, beside the name of the track: files have the same subtitles in several. */
-const FORM_NAMES = { pgs: "PGS" };
+const FORM_NAMES = { pgs: "PGS", ass: "ASS" };
+/** Words about a layer stay this long, ms. */
+const WORDS_MS = 10_000;
 
 /** Lists the drawn subtitles of the session that plays at `playbackUrl`, and draws those that are turned on. Returns what ends it. */
 export function attachDrawings(video: HTMLVideoElement, playbackUrl: string): () => void {
@@ -40,17 +45,22 @@ function listTracks(video: HTMLVideoElement, base: string, list: DrawnList, sign
   container.className = "drawn";
   const screen = video.parentElement!;
   (screen.querySelector(".drawings") ?? screen).append(container);
-  const known = list.tracks.flatMap(({ number, form, name, language }) => {
-    if (!(form in LAYERS)) return [];
+  const words = new Words(container);
+  const known = list.tracks.map(({ number, form, name, language }) => {
     const element = document.createElement("track");
-    Object.assign(element, {
-      kind: "subtitles",
-      label: `${name} (${FORM_NAMES[form as keyof typeof LAYERS]})`,
-      srclang: language ?? "",
-    });
-    const open = () => LAYERS[form as keyof typeof LAYERS](video, container, `${base}d${number}`, list.starts_ms);
+    Object.assign(element, { kind: "subtitles", label: `${name} (${FORM_NAMES[form]})`, srclang: language ?? "" });
+    const told: LayerTold = {
+      failed() {
+        words.show(text("drawnAsText"));
+        element.track.mode = "disabled";
+        const written = [...video.textTracks].find(({ label }) => label === name);
+        if (written !== undefined) written.mode = "showing";
+      },
+      leftOut: (what, count) => words.show(text(what === "fonts" ? "fontsLeftOut" : "linesLeftOut", count)),
+    };
+    const open = () => LAYERS[form](video, container, { base, number, startsMs: list.starts_ms }, told);
     video.append(element);
-    return [{ element, open }];
+    return { element, open };
   });
   let shown: HTMLTrackElement | null = null;
   let layer: Layer | null = null;
@@ -74,7 +84,36 @@ function listTracks(video: HTMLVideoElement, base: string, list: DrawnList, sign
     video.textTracks.removeEventListener("change", look);
     cancelAnimationFrame(frame);
     layer?.close();
+    words.close();
     for (const { element } of known) element.remove();
     container.remove();
   }, { once: true });
+}
+
+/** A line over the picture, for a while. */
+class Words {
+  readonly #container: HTMLElement;
+  #shown: HTMLElement | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(container: HTMLElement) {
+    this.#container = container;
+  }
+
+  show(words: string): void {
+    this.close();
+    const line = document.createElement("p");
+    line.className = "drawn-words";
+    line.setAttribute("role", "status");
+    line.textContent = words;
+    this.#container.append(line);
+    this.#shown = line;
+    this.#timer = setTimeout(() => this.close(), WORDS_MS);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#shown?.remove();
+    this.#shown = null;
+  }
 }

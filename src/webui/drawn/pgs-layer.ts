@@ -1,20 +1,14 @@
 /** PGS over a video: a canvas in the place of the picture. */
+import type { Layer, LayerSource } from "./layer.ts";
 import { type DisplaySet, pictureOf, readSup } from "./pgs.ts";
+import { placeOf } from "./picture-place.ts";
 import { SegmentWindow } from "./window.ts";
 
-/** Something that draws over a video. */
-export interface Layer {
-  /** Draws what is shown at this time; called for each frame. */
-  draw(timeS: number): void;
-  close(): void;
-}
-
-/** Draws the segments `${url}-N.sup` in `container`. */
+/** Draws the pictures `number` of `base` in `container`. */
 export function pgsLayer(
   video: HTMLVideoElement,
   container: HTMLElement,
-  url: string,
-  startsMs: readonly number[],
+  { base, number, startsMs }: LayerSource,
 ): Layer {
   const canvas = document.createElement("canvas");
   canvas.className = "drawn-picture";
@@ -23,15 +17,15 @@ export function pgsLayer(
   let shown: DisplaySet | null = null;
   let screen = { width: 0, height: 0 };
   const place = () => {
-    if (screen.width === 0 || video.videoWidth === 0) return;
-    const [wide, high] = [video.clientWidth, video.clientHeight];
-    const pictureWide = Math.min(wide, high * video.videoWidth / video.videoHeight);
+    const picture = placeOf(video);
+    if (screen.width === 0 || picture === null) return;
+    const { left, top, width, height } = picture;
     // Pictures without their black bars are less high than what is drawn over them; they are as wide.
-    const drawnHigh = pictureWide * screen.height / screen.width;
+    const drawnHigh = width * screen.height / screen.width;
     Object.assign(canvas.style, {
-      left: `${video.offsetLeft + (wide - pictureWide) / 2}px`,
-      top: `${video.offsetTop + (high - drawnHigh) / 2}px`,
-      width: `${pictureWide}px`,
+      left: `${left}px`,
+      top: `${top + (height - drawnHigh) / 2}px`,
+      width: `${width}px`,
       height: `${drawnHigh}px`,
     });
   };
@@ -54,7 +48,7 @@ export function pgsLayer(
     }
   };
   const load = async (n: number, onlyHere: boolean, signal: AbortSignal) => {
-    const response = await fetch(`${url}-${n}.sup${onlyHere ? "?here=1" : ""}`, { signal });
+    const response = await fetch(`${base}d${number}-${n}.sup${onlyHere ? "?here=1" : ""}`, { signal });
     if (!response.ok) throw new Error(response.statusText);
     return readSup(new Uint8Array(await response.arrayBuffer()));
   };

@@ -38,6 +38,8 @@ export interface MatroskaHead {
   readonly firstClusterAt: number;
   /** Source positions of the elements that SeekHead names. */
   readonly elementsAt: readonly number[];
+  /** Where its attachments may be: the beginning of their element, as the file names it; null: it has none. */
+  readonly attachmentsAt: number | null;
   /** Where another film begins in the same file; null if none follows. */
   readonly endsAt: number | null;
   readonly warnings: readonly string[];
@@ -204,6 +206,7 @@ export async function readHead(source: ByteSource, signal: AbortSignal): Promise
     signal,
   };
   let firstClusterAt = -1;
+  let attachmentsAt: number | null = null;
   for (let i = 0; i < MAX_HEAD_ELEMENTS && window.position < segment.end; i++) {
     const header = await headerAt(window);
     if (header === null) break;
@@ -212,6 +215,7 @@ export async function readHead(source: ByteSource, signal: AbortSignal): Promise
       break;
     }
     if (header.sizeBytes === null) break;
+    if (header.id === ID.ATTACHMENTS) attachmentsAt ??= window.position;
     const bodyAt = window.position + header.body - window.at;
     if (WANTED.has(header.id) && (header.id === ID.SEEK_HEAD || !state.done.has(header.id))) {
       const data = await payload(window, header);
@@ -239,6 +243,8 @@ export async function readHead(source: ByteSource, signal: AbortSignal): Promise
   }
   if (Number.isFinite(segment.end) && segment.end > source.sizeBytes) warnings.push("the file is cut off at its end");
   const elementsAt = [...state.seeks.values()].map((position) => segment.start + position);
+  const namedAt = state.seeks.get(ID.ATTACHMENTS);
+  if (namedAt !== undefined) attachmentsAt ??= segment.start + namedAt;
   const isJoined = await isFollowed(source, segment.end, signal);
   if (isJoined) warnings.push("another film follows in the same file: it is left out");
   const endsAt = isJoined ? segment.end : null;
@@ -249,6 +255,7 @@ export async function readHead(source: ByteSource, signal: AbortSignal): Promise
     cues,
     firstClusterAt,
     elementsAt,
+    attachmentsAt,
     endsAt,
     warnings,
   };

@@ -8,6 +8,7 @@ import { FaultLedger } from "../../model/faults.ts";
 import type { MediaIndex, MediaOpenOptions, StreamedRun } from "../../model/timeline.ts";
 import type { Codec } from "../../model/types.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../layout/segment-plan.ts";
+import { fontsAt } from "./attached-fonts.ts";
 import { cuedSubtitles } from "./cued-subtitles.ts";
 import { hasCluster } from "./cluster-walk.ts";
 import { withCodecData } from "./codec-data.ts";
@@ -153,6 +154,7 @@ export async function openMatroska(source: ByteSource, options: MediaOpenOptions
     sourceBytes: mediaBytes,
     warnings,
     zero90k: shift90k,
+    ...(head.attachmentsAt === null ? {} : { findFonts: fontsAt(head.attachmentsAt) }),
     timeline: {
       kind: "streamed",
       runs,
