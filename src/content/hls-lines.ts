@@ -5,14 +5,14 @@
  * segments has 86,400, one of six-second segments that have a range, a key and a discontinuity each has 72,000.
  */
 export const MAX_PLAYLIST_LINES = 90_000;
-/** Segments that are parsed in one go, some milliseconds. */
-const PART_SEGMENTS = 1000;
+/** Segments that are parsed in one go, a few milliseconds. */
+const PART_SEGMENTS = 250;
 /** Newest segments that are read of a playlist that still grows: a reader is three behind its end, or catches up. */
 const MAX_LIVE_SEGMENTS = 1000;
 /** Most lines of the beginning: a start page of variants, or the first segments. */
 const HEAD_LINES = 4096;
-/** Lines that are looked at in one go, a few milliseconds. */
-const STEP_LINES = 4000;
+/** Lines that are looked at in one go, a millisecond. */
+const STEP_LINES = 1000;
 /** Most variants and renditions together: each variant is compared with all renditions. Large playlists have 200. */
 export const MAX_CHOICES = 512;
 /** The tags of choices. */
@@ -74,7 +74,9 @@ export function* linesThatMatter(text: string, isHead: boolean): Generator<void,
     else if (!line.startsWith("#")) ranges.address(line, lines);
     if (lines.push(line) > MAX_PLAYLIST_LINES) throw tooManyLines();
   }
+  yield;
   const whole = withoutTail(lines);
+  yield;
   return isHead ? whole : newestOf(whole);
 }
 
@@ -132,7 +134,7 @@ function newestOf(lines: readonly string[]): readonly string[] {
   const dropped = ends.length - MAX_LIVE_SEGMENTS;
   return dropped <= 0
     ? lines
-    : [...headAt(lines, ends[dropped - 1]! + 1, dropped), ...lines.slice(ends[dropped - 1]! + 1)];
+    : [...new LastTags(lines).headAt(ends[dropped - 1]! + 1, dropped), ...lines.slice(ends[dropped - 1]! + 1)];
 }
 
 /** Where segments end: their addresses. */
@@ -142,21 +144,31 @@ function endsOf(lines: readonly string[]): number[] {
   return ends;
 }
 
-/** What holds for the lines from `cut` on, before which there are `dropped` segments. */
-function headAt(lines: readonly string[], cut: number, dropped: number): string[] {
-  const last = (tag: string) => {
-    for (let i = cut - 1; i >= 0; i--) if (lines[i]!.startsWith(tag)) return lines[i]!;
-    return "";
-  };
-  const first = Number.parseInt(last("#EXT-X-MEDIA-SEQUENCE:").split(":")[1] ?? "", 10) || 0;
-  return [
-    "#EXTM3U",
-    last("#EXT-X-TARGETDURATION:"),
-    `#EXT-X-MEDIA-SEQUENCE:${first + dropped}`,
-    // These hold for what follows them.
-    last("#EXT-X-KEY:"),
-    last("#EXT-X-MAP:"),
-  ];
+/** Tags that hold for all that follows them. */
+const LASTING = ["#EXT-X-TARGETDURATION:", "#EXT-X-MEDIA-SEQUENCE:", "#EXT-X-KEY:", "#EXT-X-MAP:"] as const;
+
+/** The tags that hold at one line after the other. */
+class LastTags {
+  readonly #lines: readonly string[];
+  readonly #last = new Map<string, string>();
+  #at = 0;
+
+  constructor(lines: readonly string[]) {
+    this.#lines = lines;
+  }
+
+  /** What holds for the lines from `cut` on, before which there are `dropped` segments. `cut` never falls. */
+  headAt(cut: number, dropped: number): string[] {
+    for (; this.#at < cut; this.#at++) {
+      const line = this.#lines[this.#at]!;
+      if (!line.startsWith("#EXT-X-")) continue;
+      const tag = LASTING.find((one) => line.startsWith(one));
+      if (tag !== undefined) this.#last.set(tag, line);
+    }
+    const [duration, sequence, key, map] = LASTING.map((tag) => this.#last.get(tag) ?? "") as [string, ...string[]];
+    const first = Number.parseInt(sequence!.split(":")[1] ?? "", 10) || 0;
+    return ["#EXTM3U", duration, `#EXT-X-MEDIA-SEQUENCE:${first + dropped}`, key!, map!];
+  }
 }
 
 /** The text of a playlist in parts of so many segments, each a playlist of its own; of a master playlist all of it. */
@@ -165,10 +177,11 @@ export function* partsOf(lines: readonly string[]): Generator<string, void> {
   if (ends.length <= PART_SEGMENTS || lines.some((line) => line.startsWith("#EXT-X-STREAM-INF"))) {
     return yield lines.join("\n");
   }
+  const tags = new LastTags(lines);
   for (let first = 0; first < ends.length; first += PART_SEGMENTS) {
     const from = first === 0 ? 0 : ends[first - 1]! + 1;
     const to = first + PART_SEGMENTS >= ends.length ? lines.length : ends[first + PART_SEGMENTS - 1]! + 1;
-    yield [...(first === 0 ? [] : headAt(lines, from, first)), ...lines.slice(from, to)].join("\n");
+    yield [...(first === 0 ? [] : tags.headAt(from, first)), ...lines.slice(from, to)].join("\n");
   }
 }
 

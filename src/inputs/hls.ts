@@ -18,7 +18,7 @@ import { withSound } from "./hls-sound.ts";
 import { reasonOf } from "./input.ts";
 import { paced } from "./pacer.ts";
 import { inPackets } from "./packets.ts";
-import { playlistText } from "./playlist-text.ts";
+import { type PlaylistText, playlistText } from "./playlist-text.ts";
 import type { SourcePorts } from "./ports.ts";
 import { type AheadItem, readAhead, SEGMENT_START } from "./read-ahead.ts";
 import { FatalSourceError, RETRY_FIRST_MS, RETRY_MOST_MS } from "./retry.ts";
@@ -43,7 +43,7 @@ const FINAL: readonly ErrorCode[] = ["too_large", "bad_media", "unsupported_medi
 /** How a playlist is read. */
 export interface HlsOptions {
   /** The playlist, if it was fetched already. */
-  readonly first?: { readonly text: string; readonly url: string };
+  readonly first?: { readonly playlist: PlaylistText; readonly url: string };
   /** How far ahead of its time data may leave, ms. Default 0. */
   readonly leadMs?: number;
   /** Called when bytes of segments came, of those with the pictures. Default: nothing. */
@@ -208,26 +208,35 @@ class HlsReader {
     const first = this.#first;
     this.#first = null;
     if (first) {
-      return await this.#parsed(first.text, first.url, variables).catch((error) => {
+      return await this.#parsed(first.playlist, first.url, variables).catch((error) => {
         // What was read already says what is there: others may be tried at once.
         throw hasCode(error, "bad_media") ? new FatalSourceError("bad_media", reasonOf(error)) : error;
       });
     }
     const opened = await this.#web.open(url, { maxBytes: MAX_PLAYLIST_BYTES }, this.#signal);
-    const text = await playlistText(this.#ports.clock, opened.body, this.#signal);
-    return await this.#parsed(text, opened.url, variables);
+    const read = await playlistText(this.#ports.clock, opened.body, this.#signal);
+    return await this.#parsed(read, opened.url, variables);
   }
 
   /** As `parseHls`. */
-  async #parsed(text: string, url: string, variables: HlsVariables): Promise<MediaList | MasterList> {
-    if (text.length <= LONG_TEXT_CHARS) return parseHls(text, url, variables);
-    const turn = async () => {
-      await socketTurn();
-      this.#signal.throwIfAborted();
-    };
-    const parsed = parsing.then(turn).then(() => parseLongHls(text, url, variables, turn));
-    parsing = parsed.catch(() => {});
-    return await parsed;
+  async #parsed(
+    playlist: PlaylistText,
+    url: string,
+    variables: HlsVariables,
+  ): Promise<MediaList | MasterList> {
+    try {
+      const { text } = playlist;
+      if (text.length <= LONG_TEXT_CHARS) return parseHls(text, url, variables);
+      const turn = async () => {
+        await socketTurn();
+        this.#signal.throwIfAborted();
+      };
+      const parsed = parsing.then(turn).then(() => parseLongHls(text, url, variables, turn));
+      parsing = parsed.catch(() => {});
+      return await parsed;
+    } finally {
+      playlist.release();
+    }
   }
 
   /** A segment as it comes, and a loss where the rest of it cannot be fetched. */

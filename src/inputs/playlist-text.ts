@@ -24,6 +24,30 @@ const MAX_SEGMENTS = MAX_PLAYLIST_LINES / 2;
 let reading = 0;
 const waiting = new Set<() => void>();
 
+/** The text of a playlist. A long one keeps its place until `release`, because it takes memory until it is parsed. */
+export class PlaylistText {
+  #text: string;
+  #left: () => void;
+
+  /** `left`: called once when the text is no longer needed. */
+  constructor(text: string, left: () => void) {
+    this.#text = text;
+    this.#left = left;
+  }
+
+  /** The text; empty after `release`. */
+  get text(): string {
+    return this.#text;
+  }
+
+  /** The text is no longer needed, and nothing keeps it. It may be called again. */
+  release(): void {
+    this.#text = "";
+    this.#left();
+    this.#left = () => {};
+  }
+}
+
 /**
  * The text of the playlist that `body` sends, unpacked where the server did not say that it is packed. Throws `too_large`,
  * `bad_media` where it is packed and damaged, `timeout` where a long one comes too slowly, and what `body` throws.
@@ -32,16 +56,21 @@ export async function playlistText(
   clock: Clock,
   body: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<PlaylistText> {
   const chunks = body[Symbol.asyncIterator]();
   let late: ReturnType<typeof deadline> | null = null;
+  let holds = false;
+  const release = () => {
+    if (holds) leave();
+    holds = false;
+  };
   const decoder = new TextDecoder();
   const parts: string[] = [];
   let [bytes, segments] = [0, 0];
   const inTime = <T>(promise: Promise<T>) => withSignal(promise, late?.signal ?? signal);
   try {
     const first = await inTime(chunks.next());
-    if (first.done) return "";
+    if (first.done) return new PlaylistText("", release);
     const plain = isPacked(first.value) ? unpacked(first.value, chunks) : chunks;
     for (let one = plain === chunks ? first : await inTime(plain.next()); !one.done; one = await inTime(plain.next())) {
       bytes += one.value.length;
@@ -52,6 +81,7 @@ export async function playlistText(
       parts.push(part);
       if (bytes >= LONG_BYTES && late === null) {
         await enter(signal);
+        holds = true;
         late = deadline(
           clock,
           LONG_MS,
@@ -62,12 +92,12 @@ export async function playlistText(
       // A server may send in the smallest chunks, and all of them have arrived.
       await turnWhenDue(signal);
     }
-    return parts.join("") + decoder.decode();
+    return new PlaylistText(parts.join("") + decoder.decode(), release);
+  } catch (error) {
+    release();
+    throw error;
   } finally {
-    if (late !== null) {
-      late.cancel();
-      leave();
-    }
+    late?.cancel();
     // Not awaited: it may wait for a server that hangs.
     void chunks.return?.().catch(() => {});
   }

@@ -47,15 +47,22 @@ test("playlistText() reads at most three long playlists at once, in the order in
   const left = assertRejects(() => texts[3]!);
   // The others stop where they are long, and nothing more is asked of their servers.
   await read(senders, [8, 8, 8, 4, 4]);
-  assertEquals(await playlistText(clock, short(), NEVER), "#EXTM3U\nshort.ts\n");
+  assertEquals((await playlistText(clock, short(), NEVER)).text, "#EXTM3U\nshort.ts\n");
   assertEquals(senders.map(({ sent }) => sent), [8, 8, 8, 4, 4]);
   leaving.abort();
   await left;
   senders[0]!.end();
-  assertEquals((await texts[0]!).length, LENGTH);
+  const first = await texts[0]!;
+  assertEquals(first.text.length, LENGTH);
+  // It is in memory until it was parsed.
+  await new Promise((resolve) => setTimeout(resolve));
+  assertEquals(senders.map(({ sent }) => sent), [8, 8, 8, 4, 4]);
+  first.release();
+  assertEquals(first.text, "");
+  first.release();
   await read(senders, [8, 8, 8, 4, 8]);
   for (const at of [1, 2, 4]) senders[at]!.end();
-  await Promise.all([1, 2, 4].map((at) => texts[at]));
+  for (const at of [1, 2, 4]) (await texts[at]!).release();
 });
 
 test("playlistText() leaves a long playlist that takes more than ten seconds, and gives its place on", async () => {
@@ -68,7 +75,9 @@ test("playlistText() leaves a long playlist that takes more than ten seconds, an
   await Promise.all(slow);
   await read(senders, [8, 8, 8, 8]);
   senders[3]!.end();
-  assertEquals((await texts[3]!).length, LENGTH);
+  const last = await texts[3]!;
+  assertEquals(last.text.length, LENGTH);
+  last.release();
 });
 
 test("playlistText() stops at more segments or bytes than are read of any, packed ones as well", async () => {

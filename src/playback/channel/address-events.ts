@@ -9,7 +9,7 @@ import { SENDER_PACE } from "../../inputs/http.ts";
 import { within } from "../../inputs/input.ts";
 import { paced } from "../../inputs/pacer.ts";
 import { inPackets } from "../../inputs/packets.ts";
-import { playlistText } from "../../inputs/playlist-text.ts";
+import { type PlaylistText, playlistText } from "../../inputs/playlist-text.ts";
 import { HEAD_BYTES, isPacked, isPlaylist, isTransportStream } from "../../inputs/sniff.ts";
 import { describeUrl } from "../../inputs/spec.ts";
 import { SourceWeb } from "../../inputs/web.ts";
@@ -53,6 +53,7 @@ export async function* addressEvents(
   const { url } = player;
   const rules = { allowPrivate, headersFor: (to: string) => headersFor(player, to) };
   const own = new AbortController();
+  let first: PlaylistText | null = null;
   const both = AbortSignal.any([signal, own.signal]);
   try {
     const web = new SourceWeb(ports, url, rules);
@@ -63,13 +64,13 @@ export async function* addressEvents(
     const next = () => inTime(ports, silenceMs, body.next(), both);
     const head = await read(next, HEAD_BYTES, both);
     if (isPlaylist(head) || isPacked(head)) {
-      const text = await playlistText(ports.clock, chunksOf(head, next), both);
+      first = await playlistText(ports.clock, chunksOf(head, next), both);
       void body.return(undefined);
-      if (!isPlaylist(new TextEncoder().encode(text.slice(0, HEAD_BYTES)))) throw otherFormat(url, opened);
+      if (!isPlaylist(new TextEncoder().encode(first.text.slice(0, HEAD_BYTES)))) throw otherFormat(url, opened);
       let heardMs = ports.clock.monotonic();
       const events = hlsEvents(ports, web, url, both, {
         heard: () => heardMs = ports.clock.monotonic(),
-        first: { text, url: opened.url },
+        first: { playlist: first, url: opened.url },
         leadMs: HLS_LEAD_MS,
         converter: (keepsTimes) => new SegmentFormats(keepsTimes),
         refusal: (reason) => `${describeUrl(url)} cannot be played: ${reason}`,
@@ -87,6 +88,7 @@ export async function* addressEvents(
     yield* paced(inPackets(rest()), ports.clock, SENDER_PACE, both);
     return opened.headers.has("content-length");
   } finally {
+    first?.release();
     own.abort(new MillraceError("closed", "the address is no longer read"));
   }
 }
