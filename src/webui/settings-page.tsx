@@ -7,6 +7,7 @@ import { CastCard } from "./cast-card.tsx";
 import { type ApiCastSenders, type ApiLogLine, type ApiSettings, call, type Task } from "./engine.ts";
 import { AccessCard, EngineCard, LimitsCard, TokenCard } from "./settings-cards.tsx";
 import { useEffect, useState } from "./state.ts";
+import { StorageCard } from "./storage-card.tsx";
 import { errorText, listFailureText, text, timeText } from "./texts.ts";
 
 /** Time between two checks, ms. */
@@ -71,6 +72,7 @@ export function SettingsPage({ failed }: SettingsPageProps) {
         <div class="cards">
           <EngineCard settings={state.settings} />
           <AccessCard settings={state.settings} changed={changed} />
+          <StorageCard changed={changed} />
           <LimitsCard settings={state.settings} changed={changed} />
           <CastCard senders={state.senders} changed={changed} />
           <TokenCard />

@@ -295,6 +295,17 @@ export const EN = {
   delay: "Delay",
   lower: "{0}: less",
   raise: "{0}: more",
+  storage: "Storage",
+  storageLimit: "Limit, GB",
+  storageHint: "0 is no limit. Kept until the engine ends; the default is {0}. What plays is never removed.",
+  storageShare: "{0} of {1} is here ({2} %)",
+  storageInUse: "in use",
+  storageEmpty: "Nothing is cached.",
+  storageOwn: "These are your own files, which are never removed here.",
+  storageEmptyAll: "Empty all",
+  storageSure: "Really remove all that is not in use?",
+  storageFreed: "{0} are free now.",
+  storagePlays: "It is in use: stop what plays it, and try again half a minute later.",
 };
 
 /** A catalogue of texts. */

@@ -300,4 +300,16 @@ export const ES: Texts = {
   delay: "Retraso",
   lower: "{0}: menos",
   raise: "{0}: más",
+  storage: "Almacenamiento",
+  storageLimit: "Límite, GB",
+  storageHint:
+    "0 es sin límite. Vale hasta que el motor termine; el valor inicial es {0}. Lo que se reproduce nunca se elimina.",
+  storageShare: "{0} de {1} está aquí ({2} %)",
+  storageInUse: "en uso",
+  storageEmpty: "No hay nada en la caché.",
+  storageOwn: "Son archivos suyos; aquí nunca se eliminan.",
+  storageEmptyAll: "Vaciar todo",
+  storageSure: "¿Eliminar todo lo que no está en uso?",
+  storageFreed: "Ahora hay {0} libres.",
+  storagePlays: "Está en uso: detenga la reproducción y vuelva a intentarlo dentro de medio minuto.",
 };

@@ -302,4 +302,16 @@ export const FR: Texts = {
   delay: "Décalage",
   lower: "{0} : moins",
   raise: "{0} : plus",
+  storage: "Stockage",
+  storageLimit: "Limite, Go",
+  storageHint:
+    "0 : sans limite. Valable jusqu'à l'arrêt du moteur ; par défaut : {0}. Ce qui est lu n'est jamais supprimé.",
+  storageShare: "{0} sur {1} sont là ({2} %)",
+  storageInUse: "utilisé",
+  storageEmpty: "Rien n'est en cache.",
+  storageOwn: "Ce sont vos propres fichiers ; rien n'y est supprimé ici.",
+  storageEmptyAll: "Tout vider",
+  storageSure: "Vraiment supprimer tout ce qui n'est pas utilisé ?",
+  storageFreed: "{0} sont libres maintenant.",
+  storagePlays: "C'est utilisé : arrêtez la lecture et réessayez dans une demi-minute.",
 };

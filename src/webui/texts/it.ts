@@ -300,4 +300,16 @@ export const IT: Texts = {
   delay: "Ritardo",
   lower: "{0}: meno",
   raise: "{0}: più",
+  storage: "Archivio",
+  storageLimit: "Limite, GB",
+  storageHint:
+    "0 significa senza limite. Vale finché il motore è in esecuzione; il valore predefinito è {0}. Ciò che è in riproduzione non viene mai rimosso.",
+  storageShare: "{0} di {1} sono qui ({2} %)",
+  storageInUse: "in uso",
+  storageEmpty: "La cache è vuota.",
+  storageOwn: "Sono file tuoi: qui non vengono mai rimossi.",
+  storageEmptyAll: "Svuota tutto",
+  storageSure: "Rimuovere davvero tutto ciò che non è in uso?",
+  storageFreed: "Ora sono liberi {0}.",
+  storagePlays: "È in uso: ferma la riproduzione e riprova fra mezzo minuto.",
 };
