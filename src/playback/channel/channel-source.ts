@@ -188,8 +188,12 @@ export class ChannelSource implements LiveSource {
       for (;;) {
         const { done, value } = await events.next();
         if (done) return value;
-        if (value.kind === "lost") this.supply.cut();
-        else this.#deliver(value.bytes);
+        if (value.kind === "data") this.#deliver(value.bytes);
+        else {
+          this.supply.cut();
+          // Players begin in the newest run: of a recording they would miss what is before its first discontinuity.
+          this.#atOnce = 0;
+        }
       }
     } finally {
       giveBack();
