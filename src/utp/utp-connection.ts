@@ -2,6 +2,7 @@
 import { guarded, guardedClock } from "../bytes/guarded-clock.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock, SocketAddress, TcpConnection, TcpHandlers, Timer } from "../ports.ts";
+import { AckPace } from "./ack-pace.ts";
 import { ByteQueue } from "./byte-queue.ts";
 import { Congestion, SEGMENT_BYTES } from "./congestion.ts";
 import { encodePacket, PACKET, type UtpPacket } from "./packet.ts";
@@ -18,7 +19,7 @@ const MOST_PACKETS = 500;
  * transmission 3.00 doesn't look at what follows a handshake in its packet until another packet comes.
  */
 const WRITES_APART = 8;
-/** Every second packet is acknowledged at once, a single one after this, ms. */
+/** What is not acknowledged at once (`AckPace`) is after this, ms. */
 const ACK_DELAY_MS = 10;
 /** Data that pacing lets leave at once after a late timer, as time at its rate, ms. */
 const BURST_MS = 4;
@@ -66,7 +67,7 @@ export class UtpConnection implements TcpConnection {
   #delayUs = 0;
   #lastHeardMs: number;
   #nextSendMs = 0;
-  #unacknowledged = 0;
+  readonly #ackPace = new AckPace();
   #timeouts = 0;
   #ackTimer: Timer | null = null;
   #paceTimer: Timer | null = null;
@@ -191,10 +192,10 @@ export class UtpConnection implements TcpConnection {
 
   #take({ seq, type, payload }: UtpPacket): void {
     const kind = this.#receives.take(seq, type, payload);
-    this.#unacknowledged++;
-    if (kind !== "order" || this.#receives.hasGap || type === PACKET.fin || this.#unacknowledged >= 2) {
-      this.acknowledge();
-    } else this.#ackTimer ??= this.#wiring.clock.setTimeout(() => this.acknowledge(), ACK_DELAY_MS);
+    const isDisturbed = kind !== "order" || this.#receives.hasGap;
+    if (isDisturbed) this.#ackPace.disturbed();
+    if (isDisturbed || type === PACKET.fin || this.#ackPace.arrived(this.#lastHeardMs)) this.acknowledge();
+    else this.#ackTimer ??= this.#wiring.clock.setTimeout(() => this.acknowledge(), ACK_DELAY_MS);
     if (kind === "order") this.#deliver();
   }
 
@@ -262,7 +263,7 @@ export class UtpConnection implements TcpConnection {
   }
 
   #send(type: number, seq: number, payload: Uint8Array): void {
-    this.#unacknowledged = 0;
+    this.#ackPace.sent();
     this.#ackTimer?.cancel();
     this.#ackTimer = null;
     this.#wiring.send(encodePacket({
