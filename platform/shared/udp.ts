@@ -1,5 +1,6 @@
 /** UDP on node:dgram, which all three runtimes have. */
 import dgram from "node:dgram";
+import dns from "node:dns";
 import net from "node:net";
 import type { SocketAddress, UdpBindOptions, UdpPort, UdpSocket } from "../../src/ports.ts";
 import { mapped, unmapped } from "./mapped.ts";
@@ -42,7 +43,8 @@ function bind(options: UdpBindOptions, fast: OpenFastReceiver | null): Promise<U
     const host = options.host ?? "0.0.0.0";
     const at = { host, port: options.port ?? 0 };
     const multicast = options.multicastGroup !== undefined;
-    const socket = dgram.createSocket({ type: net.isIPv6(host) ? "udp6" : "udp4", reuseAddr: multicast });
+    const type = net.isIPv6(host) ? "udp6" : "udp4";
+    const socket = dgram.createSocket({ type, reuseAddr: multicast, lookup: lookUp });
     const fail = (cause: unknown) => {
       reject(bindError(cause, at, "UDP"));
       closeQuietly(socket);
@@ -62,6 +64,16 @@ function bind(options: UdpBindOptions, fast: OpenFastReceiver | null): Promise<U
     });
   });
 }
+
+/**
+ * Looks up names, and returns addresses as they are. Node asks for each datagram, and its own lookup takes a seventh of the time
+ * of sending one, even for an address.
+ */
+const lookUp: NonNullable<dgram.SocketOptions["lookup"]> = (host, options, callback) => {
+  const family = net.isIP(host);
+  if (family === 0) dns.lookup(host, options, callback);
+  else callback(null, host, family);
+};
 
 /** Asks for a larger receive buffer. The kernel may grant less, and a runtime that cannot ask keeps the default. */
 function enlarge(socket: dgram.Socket, bytes: number, fast: OpenFastReceiver | null): FastReceiver | null {

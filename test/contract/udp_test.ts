@@ -159,6 +159,28 @@ test("UdpSocket.send() resolves for datagrams that the network cannot deliver", 
   socket.close();
 });
 
+test("UdpPort.bind() and UdpSocket.send() take a name as well as an address", async () => {
+  const a = await ports.udp.bind({ host: "localhost" });
+  const b = await ports.udp.bind({ host: "127.0.0.1" });
+  assertEquals(a.address.host, "127.0.0.1");
+  const atB = next(b);
+  await a.send(new Uint8Array([5]), { host: "localhost", port: b.address.port });
+  assertEquals((await atB).data, new Uint8Array([5]));
+  a.close();
+  b.close();
+});
+
+test("UdpPort.bind() joins several groups with one socket", async () => {
+  const groups = ["239.192.152.143", "239.192.152.144"];
+  const socket = await ports.udp.bind({ multicastGroup: groups, multicastInterface: "127.0.0.1" });
+  const tokens = groups.map(() => crypto.getRandomValues(new Uint8Array(16)));
+  const isToken = (n: number) => (data: Uint8Array) => data.join() === tokens[n]!.join();
+  const heard = [next(socket, isToken(0)), next(socket, isToken(1))];
+  for (const [n, host] of groups.entries()) await socket.send(tokens[n]!, { host, port: socket.address.port });
+  await Promise.all(heard);
+  socket.close();
+});
+
 test("UdpPort.bind() with a group lets several sockets on one port hear multicast, the sender included", async () => {
   const group = "239.192.152.143";
   const options = { multicastGroup: group, multicastInterface: "127.0.0.1" };
