@@ -1,5 +1,7 @@
 /** The response of `stat_url`: section 2.3 of the HTTP API. */
 import type { MemberFigures } from "../live/swarm/member-figures.ts";
+import type { Track } from "../media/model/types.ts";
+import { cmafFormat } from "../media/mux/cmaf/formats.ts";
 import type { LiveSession } from "./live/live-session.ts";
 import type { PlaybackSession } from "./session.ts";
 import type { AnySession } from "./sessions.ts";
@@ -76,13 +78,14 @@ export function statOf(
 
 /**
  * The additions of `stat` with `detail=1`: the pieces of the file in cells, the fastest peers, the tracks of the
- * output, and the kind of the error. For a broadcast the members that we are connected to, with the substreams that go between us.
+ * output and of the file, and the kind of the error. For a broadcast the members that we are connected to, with the substreams that go between us.
  */
 export function detailOf(session: AnySession): Record<string, unknown> {
   if (session.kind === "live") {
     return {
       pieces: null,
       tracks: null,
+      source_tracks: null,
       checking: null,
       peer_list: [],
       members: session.stream.source.members().map(memberJson),
@@ -97,7 +100,8 @@ export function detailOf(session: AnySession): Record<string, unknown> {
       under_way: cells.underWay,
       readers: cells.readers,
     },
-    tracks: session.presentation?.outputTracks.map(({ kind, codec, language }) => ({ kind, codec, language })) ?? null,
+    tracks: session.presentation?.outputTracks.map(trackJson) ?? null,
+    source_tracks: session.presentation?.tracks.map(trackJson) ?? null,
     checking,
     peer_list: peers.map((peer) => ({
       address: peer.address,
@@ -110,6 +114,12 @@ export function detailOf(session: AnySession): Record<string, unknown> {
     members: [],
     error_code: session.problem?.code ?? null,
   };
+}
+
+/** A track as the API reports it. */
+function trackJson(track: Track): Record<string, unknown> {
+  const { kind, codec, language, width, height } = track;
+  return { kind, codec, codecs: cmafFormat(track)?.codecs ?? null, language, width, height };
 }
 
 /** A member as the API reports it. */

@@ -1,6 +1,16 @@
 /** Names of codecs that people know, from the strings that browsers use (RFC 6381). */
 
-import type { ApiTrack } from "./engine.ts";
+/** A track, by its codec's usual name. */
+export interface ApiTrack {
+  readonly kind: "video" | "audio" | "subtitle" | "other";
+  readonly codec: string;
+  /** RFC 6381; null when unknown. */
+  readonly codecs: string | null;
+  /** BCP 47 or ISO 639-2; null when unknown. */
+  readonly language: string | null;
+  readonly width: number | null;
+  readonly height: number | null;
+}
 
 const NAMES: readonly (readonly [RegExp, string])[] = [
   [/^(hvc1|hev1|hevc|h265)/i, "HEVC (H.265)"],
@@ -36,17 +46,34 @@ const TYPES: Readonly<Record<string, string>> = {
   eac3: 'audio/mp4; codecs="ec-3"',
 };
 
-/** What a browser lacks for `tracks`: names of codecs for the picture and for the sound, empty when it has them. */
-export function missingCodecs(
-  tracks: readonly Pick<ApiTrack, "kind" | "codec">[],
-  canDecode: (type: string) => boolean,
-): { readonly picture: string; readonly sound: string } {
-  const lacking = (kind: ApiTrack["kind"]) => {
+/** Names of codecs for the picture and for the sound that a browser lacks; empty when it has them. */
+export interface Lacks {
+  readonly picture: string;
+  readonly sound: string;
+}
+
+/** A browser that has everything. */
+export const LACKS_NOTHING: Lacks = { picture: "", sound: "" };
+
+/** What a browser lacks for `tracks`; `decodes` says whether it decodes a MIME type of a track. */
+export async function missingCodecs(
+  tracks: readonly ApiTrack[],
+  decodes: (type: string, track: ApiTrack) => Promise<boolean>,
+): Promise<Lacks> {
+  const lacking = async (kind: ApiTrack["kind"]) => {
     const own = tracks.filter((track) => track.kind === kind);
-    const isServed = own.length === 0 || own.some(({ codec }) => !(codec in TYPES) || canDecode(TYPES[codec]!));
-    return isServed ? "" : codecNames(own.map(({ codec }) => codec).join(","));
+    for (const track of own) {
+      const type = typeOf(track);
+      if (type === undefined || await decodes(type, track)) return "";
+    }
+    return codecNames(own.map(({ codec }) => codec).join(","));
   };
-  return { picture: lacking("video"), sound: lacking("audio") };
+  return { picture: await lacking("video"), sound: await lacking("audio") };
+}
+
+/** The MIME type by which a browser is asked for `track`; absent: nobody knows one. */
+function typeOf({ kind, codec, codecs }: ApiTrack): string | undefined {
+  return codecs === null ? TYPES[codec] : `${kind}/mp4; codecs="${codecs}"`;
 }
 
 /**
@@ -60,9 +87,20 @@ export function codecNames(type: string): string {
   return [...new Set(names)].join(", ");
 }
 
+/** What is asked with a film's pictures: whether a browser decodes them at all does not depend on it. */
+const USUAL = { width: 1280, height: 720, bitrate: 4_000_000, framerate: 25 };
+
 /** Whether this browser decodes a MIME type in HLS. */
-export function canDecode(type: string): boolean {
-  return "MediaSource" in globalThis
-    ? MediaSource.isTypeSupported(type)
-    : document.createElement("video").canPlayType(type) !== "";
+export async function canDecode(type: string, { kind, width, height }: ApiTrack): Promise<boolean> {
+  const hasSource = "MediaSource" in globalThis;
+  // Pages that came without TLS from another machine have none.
+  const capabilities = navigator.mediaCapabilities as MediaCapabilities | undefined;
+  if (capabilities !== undefined) {
+    const from = hasSource ? "media-source" : "file";
+    const video = { ...USUAL, ...width && height ? { width, height } : {}, contentType: type };
+    const wish = kind === "video" ? { type: from, video } : { type: from, audio: { contentType: type } };
+    const answer = await capabilities.decodingInfo(wish as MediaDecodingConfiguration).catch(() => null);
+    if (answer !== null) return answer.supported;
+  }
+  return hasSource ? MediaSource.isTypeSupported(type) : document.createElement("video").canPlayType(type) !== "";
 }

@@ -1,5 +1,6 @@
 /** The engine as the page sees it: its public HTTP API and nothing else. */
 
+import type { ApiTrack } from "./codecs.ts";
 import type { Epg } from "./programme.ts";
 import { codeOf, TOO_OFTEN } from "./texts.ts";
 
@@ -48,14 +49,6 @@ export interface Started {
   readonly command_url: string;
   readonly infohash: string;
   readonly is_live: number;
-}
-
-/** A track of the output, by its codec's usual name. */
-export interface ApiTrack {
-  readonly kind: "video" | "audio" | "subtitle" | "other";
-  readonly codec: string;
-  /** BCP 47 or ISO 639-2; null when unknown. */
-  readonly language: string | null;
 }
 
 /** A peer of a torrent. */
@@ -113,6 +106,8 @@ export interface Stat {
     | null;
   /** With `detail=1`: the tracks of the output; null of broadcasts and while they are not known. */
   readonly tracks?: readonly ApiTrack[] | null;
+  /** The same of the file, with what the output lacks. */
+  readonly source_tracks?: readonly ApiTrack[] | null;
   /** With `detail=1`: pieces on the disk that are being verified; null: none. */
   readonly checking?: { readonly done: number; readonly total: number } | null;
   /** With `detail=1`: the fastest peers; of a broadcast none. */
@@ -295,9 +290,12 @@ async function send<T>(query: URLSearchParams, file?: Blob): Promise<T> {
 /** A failed start that the page has no words for. */
 const NO_CODE = -2;
 /** Starts playback as HLS. `stream` are the parameters of the selector. Rejects with `EngineError`. */
-export async function startPlayback(stream: Record<string, string>): Promise<Started> {
+export async function startPlayback(
+  stream: Record<string, string>,
+  route: "manifest.m3u8" | "getfile" = "manifest.m3u8",
+): Promise<Started> {
   const query = new URLSearchParams({ ...stream, ...await tokenFor(stream), format: "json" });
-  const response = await fetch(`${BASE}/engine/manifest.m3u8?${query}`).catch(() => null);
+  const response = await fetch(`${BASE}/engine/${route}?${query}`).catch(() => null);
   const answer = await response?.json().catch(() => null) as { response: Started | null; error: string | null } | null;
   if (!answer) throw new EngineError("", -1);
   if (answer.response === null) {

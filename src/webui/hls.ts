@@ -72,12 +72,25 @@ export interface Reports {
 /** Plays `url` in `video`. */
 export async function attachHls(video: HTMLVideoElement, url: string, reports: Reports): Promise<Attached> {
   const Hls = await loadHls();
-  if (Hls === null || !Hls.isSupported()) {
-    video.src = url;
-    video.addEventListener("error", () => reports.undecodable(video.error?.message ?? ""), { once: true });
-    return { chooseSound: () => {}, close: () => video.removeAttribute("src") };
-  }
-  return new AttachedHls(Hls, video, url, reports);
+  return Hls !== null && Hls.isSupported()
+    ? new AttachedHls(Hls, video, url, reports)
+    : attachFile(video, url, reports);
+}
+
+/** Plays `url` in `video` by what the browser has itself. */
+export function attachFile(video: HTMLVideoElement, url: string, { undecodable }: Reports): Attached {
+  const failed = () => undecodable(video.error?.message ?? "");
+  video.addEventListener("error", failed);
+  video.src = url;
+  return {
+    chooseSound: () => {},
+    close: () => {
+      video.removeEventListener("error", failed);
+      // What is left of it would be read on.
+      video.removeAttribute("src");
+      video.load();
+    },
+  };
 }
 
 /** hls.js in a video element, with another one whenever the browser's decoder failed. */

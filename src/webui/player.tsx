@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** One video: the picture, why it waits in words, its senders, and how to open it elsewhere. */
 import { useRef } from "hono/jsx/dom";
-import { canDecode, codecNames, missingCodecs } from "./codecs.ts";
+import { codecNames, LACKS_NOTHING } from "./codecs.ts";
 import {
   type ApiMediaFile,
   keepSession,
@@ -14,12 +14,13 @@ import {
   stopPlayback,
 } from "./engine.ts";
 import { Controls } from "./controls.tsx";
+import { findWay } from "./find-way.ts";
 import { CAN_FILL, toggleFullScreen, useFullScreen, useIdle } from "./full-screen.ts";
 import { attachDrawings } from "./drawn/drawings.ts";
 import { OnAir } from "./guide.tsx";
 import { Heading } from "./heading.tsx";
 import { IconButton } from "./icons.tsx";
-import { type Attached, attachHls, NO_SOUNDS, type Sounds } from "./hls.ts";
+import { type Attached, attachFile, attachHls, NO_SOUNDS, type Sounds } from "./hls.ts";
 import { randomId } from "./insecure.ts";
 import { LiveBar } from "./live-bar.tsx";
 import { joinMediaSession, listenToKeys } from "./media-keys.ts";
@@ -91,7 +92,11 @@ export function Player(props: PlayerProps) {
   const [trouble, setTrouble] = useState("");
   const [refused, setRefused] = useState("");
   const [unsearchable, setUnsearchable] = useState(false);
-  const [withAac, setWithAac] = useState(false);
+  const [lacks, setLacks] = useState(LACKS_NOTHING);
+  /** null: as the browser needs it. */
+  const [withAac, setWithAac] = useState<boolean | null>(null);
+  /** Which file plays as it is, without HLS; -1: none. */
+  const [asItIs, setAsItIs] = useState(-1);
   const [sounds, setSounds] = useState(NO_SOUNDS);
   const language = useRef(kept("sound"));
   const playing = useRef<Attached>(null);
@@ -119,6 +124,7 @@ export function Player(props: PlayerProps) {
     forget();
     const run = async () => {
       const position = file.resume.find();
+      const isFile = asItIs === at;
       session = await startPlayback({
         ...stream,
         ...withAac ? { transcode_audio: "1", transcode_ac3: "1", transcode_mp3: "1" } : {},
@@ -126,7 +132,7 @@ export function Player(props: PlayerProps) {
         ...nextFile === undefined ? {} : { next_file_indexes: String(nextFile.index) },
         renditions: "1",
         pid: `page-${randomId()}`,
-      });
+      }, isFile ? "getfile" : "manifest.m3u8");
       if (ending.signal.aborted) return stopPlayback(session);
       setStarted(session);
       void watch(session.stat_url, ending.signal, setStat, (now, before) => {
@@ -134,14 +140,23 @@ export function Player(props: PlayerProps) {
         // An engine that was started again does not know the session: the page starts another by itself.
         if (now === "over" && before === "gone") again();
       });
-      attached = await attachHls(element, session.playback_url, {
+      if (session.is_live === 0 && !isFile) {
+        const found = await findWay(session, files[at]?.filename ?? "", withAac, ending.signal);
+        if (ending.signal.aborted) return;
+        // After either change this runs again.
+        if (found.way === "aac") return setWithAac(true);
+        if (found.way === "file") return setAsItIs(at);
+        setLacks(found.lacks);
+        if (found.way === "none") return;
+      }
+      attached = await (isFile ? attachFile : attachHls)(element, session.playback_url, {
         undecodable: (codec) => setRefused(codecNames(codec) || "?"),
         heard: (news: Sounds) => ending.signal.aborted || setSounds(news),
         unsearchable: () => setUnsearchable(true),
       });
       if (ending.signal.aborted) return attached.close();
       playing.current = attached;
-      if (session.is_live === 0) endDrawings = attachDrawings(element, session.playback_url);
+      if (session.is_live === 0 && !isFile) endDrawings = attachDrawings(element, session.playback_url);
       const from = file.lastS || props.fromS || await position;
       if (from > 0 && session.is_live === 0) element.currentTime = from;
       await element.play().catch(() => {});
@@ -166,7 +181,7 @@ export function Player(props: PlayerProps) {
       attached?.close();
       leave();
     };
-  }, [at, withAac, attempt]);
+  }, [at, withAac, asItIs === at, attempt]);
   useEffect(() => {
     const volume = Number(kept("volume"));
     if (volume > 0 && volume <= 1) video.current!.volume = volume;
@@ -179,6 +194,7 @@ export function Player(props: PlayerProps) {
   const forget = () => {
     setTrouble("");
     setRefused("");
+    setLacks(LACKS_NOTHING);
     setUnsearchable(false);
     setContact("ok");
     setStat(null);
@@ -201,13 +217,8 @@ export function Player(props: PlayerProps) {
     file.addressedS = currentTime;
     props.moved(currentTime, started.is_live === 1 ? 0 : duration);
   };
-  const missing = missingCodecs(stat?.tracks ?? [], canDecode);
-  const undecodable = missing.picture || (refused !== "" ? missing.sound || refused : "");
-  // Where the browser refused a list because of its sound alone, the pictures would play with another one.
-  useEffect(() => {
-    if (refused !== "" && missing.sound !== "" && missing.picture === "") setWithAac(true);
-  }, [refused, missing.sound, missing.picture]);
-  const state = statusOf({ stat, contact, trouble, undecodable, mute: missing.sound, unsearchable });
+  const undecodable = lacks.picture || (refused !== "" ? lacks.sound || refused : "");
+  const state = statusOf({ stat, contact, trouble, undecodable, mute: lacks.sound, unsearchable });
   const isWaiting = trouble === "" && undecodable === "" && (stat === null || stat.status === "prefuf");
   const isIdle = useIdle(() => theatre.current, playback.isPaused || state.isTrouble);
   const toggle = (event: Event) => {
@@ -219,14 +230,14 @@ export function Player(props: PlayerProps) {
   const aac = (
     <button
       type="button"
-      class={missing.sound !== "" && !withAac ? "big" : ""}
-      aria-pressed={String(withAac)}
-      onClick={() => setWithAac(!withAac)}
+      class={lacks.sound !== "" && !withAac ? "big" : ""}
+      aria-pressed={String(withAac === true)}
+      onClick={() => setWithAac(withAac !== true)}
     >
       {text("withAac")}
     </button>
   );
-  const isMute = missing.sound !== "" || undecodable !== "";
+  const isMute = lacks.sound !== "" || undecodable !== "";
   return (
     <section class="player">
       <div ref={theatre} class={isIdle ? "theatre idle" : "theatre"}>

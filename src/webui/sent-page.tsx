@@ -106,6 +106,6 @@ export function SentPage({ stream, command, close }: SentPageProps) {
 async function lackingCodecs(path: string): Promise<string> {
   const stat = await readStat(`${BASE}${path.replace("/m/", "/stat/").replace(/\.m3u8.*$/, "")}`, false);
   if (typeof stat !== "object") return "";
-  const { picture, sound } = missingCodecs(stat.tracks ?? [], canDecode);
+  const { picture, sound } = await missingCodecs(stat.tracks ?? [], canDecode);
   return [picture, sound].filter((name) => name !== "").join(", ");
 }

@@ -1,7 +1,8 @@
 /** @jsxImportSource hono/jsx/dom */
 /** Which sound is heard, which subtitles are shown, which file plays. */
 import { useRef } from "hono/jsx/dom";
-import type { ApiMediaFile, ApiTrack } from "./engine.ts";
+import type { ApiTrack } from "./codecs.ts";
+import type { ApiMediaFile } from "./engine.ts";
 import type { Sounds } from "./hls.ts";
 import { VOLUME_STEP } from "./media-keys.ts";
 import { Menu, Stepper } from "./menu.tsx";

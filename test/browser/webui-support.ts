@@ -90,6 +90,12 @@ export function frames(page: Page): Promise<number> {
   return page.evaluate(() => document.querySelector("video")?.getVideoPlaybackQuality().totalVideoFrames ?? 0);
 }
 
+/** Bytes of sound that were decoded. */
+export function soundBytes(page: Page): Promise<number> {
+  // deno-lint-ignore no-explicit-any -- Chromium's own counter
+  return page.evaluate(() => (document.querySelector("video") as any)?.webkitAudioDecodedByteCount ?? 0);
+}
+
 /** How far it sticks out to the side, px, and how many targets are too small for a thumb or a remote. */
 export function misfits(page: Page): Promise<{ scroll: number; small: string[] }> {
   return page.evaluate(() => ({

@@ -1,7 +1,7 @@
 /** What the page draws and names: pieces, codecs, and where the arrow keys of a remote lead. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { codecNames, missingCodecs } from "../../src/webui/codecs.ts";
+import { codecNames } from "../../src/webui/codecs.ts";
 import { columnsPath, waterPath } from "../../src/webui/pieces.ts";
 import { withPlayed } from "../../src/webui/recent.ts";
 import { distance } from "../../src/webui/spatial.ts";
@@ -23,26 +23,6 @@ test("codecNames() names the codecs that a browser refuses, each once, and keeps
   assertEquals(codecNames("avc1.42E01E,avc1.640028"), "H.264");
   assertEquals(codecNames("xyz1"), "xyz1");
   assertEquals(codecNames(""), "");
-});
-
-test("missingCodecs() names codecs that a browser lacks for picture and sound, and none for a kind with a playable track", () => {
-  const track = (kind: "video" | "audio", codec: string) => ({ kind, codec });
-  const decodes = (type: string) => /avc1|mp4a\.40/.test(type);
-  const film = [track("video", "hevc"), track("audio", "ac3"), track("audio", "eac3")];
-  assertEquals(missingCodecs(film, decodes), {
-    picture: "HEVC (H.265)",
-    sound: "Dolby Digital (AC-3), Dolby Digital Plus (E-AC-3)",
-  });
-  assertEquals(missingCodecs([...film, track("video", "h264"), track("audio", "aac")], decodes), {
-    picture: "",
-    sound: "",
-  });
-  assertEquals(missingCodecs([track("video", "av1"), track("audio", "opus")], decodes), {
-    picture: "AV1",
-    sound: "Opus",
-  });
-  assertEquals(missingCodecs([], decodes), { picture: "", sound: "" });
-  assertEquals(missingCodecs([track("video", "other")], decodes), { picture: "", sound: "" });
 });
 
 const box = (left: number, top: number, width = 10, height = 10) => ({

@@ -5,6 +5,14 @@ import { MEMBER } from "../api/schemas.ts";
 const FLAG = z.int().min(0).max(1);
 const HEX_40 = z.string().regex(/^[0-9a-f]{40}$/);
 const SESSION_ID = z.string().regex(/^[0-9a-f]{32}$/);
+const TRACK = z.object({
+  kind: z.string(),
+  codec: z.string(),
+  codecs: z.string().nullable().describe("As MediaCapabilities takes it, RFC 6381; null: not known"),
+  language: z.string().nullable(),
+  width: z.int().nullable(),
+  height: z.int().nullable(),
+});
 const UNIX = z.string().describe("Unix seconds; -1: not known");
 
 /** A start with `format=json`. */
@@ -94,8 +102,10 @@ export const SESSION_STATE = z.object({
     under_way: z.array(z.int()).describe("Cells that something comes for"),
     readers: z.array(z.int()).describe("Cells where somebody reads"),
   }).nullable().optional().describe("With detail=1: the pieces of the file in at most 200 cells; null of broadcasts"),
-  tracks: z.array(z.object({ kind: z.string(), codec: z.string(), language: z.string().nullable() })).nullable()
-    .optional().describe("With detail=1: the tracks of the output; null while they are not known"),
+  tracks: z.array(TRACK).nullable().optional()
+    .describe("With detail=1: the tracks of the output; null while they are not known"),
+  source_tracks: z.array(TRACK).nullable().optional()
+    .describe("With detail=1: the tracks of the file, with those that the output lacks; null while they are not known"),
   checking: z.object({ done: z.int(), total: z.int() }).nullable().optional()
     .describe("With detail=1: pieces on the disk that are being verified; null: none"),
   peer_list: z.array(z.object({
