@@ -311,6 +311,11 @@ export interface Ports {
   readonly log: Logger;
   /** Peers in web browsers; null or absent: they cannot be reached. */
   readonly pages?: PagePort | null;
+  /**
+   * To be called with the number of bytes that were read and are of no use any more. Absent where the runtime's collector comes
+   * by itself before they are many.
+   */
+  readonly spent?: (bytes: number) => void;
   /** SQLite as part of the runtime; null or absent: it has none. */
   readonly sqlite?: SqlitePort | null;
 }

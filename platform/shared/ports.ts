@@ -28,7 +28,7 @@ export interface RuntimeParts {
   readonly http: Omit<HttpPortParts, "failed">;
   /** Where the runtime's own way to enlarge receive buffers of UDP has no effect, or where it delivers slowly. */
   readonly openFastReceiver?: OpenFastReceiver;
-  /** Called with the bytes of each part of an HTTP response that arrived. */
+  /** Called with the bytes of each part of an HTTP response that arrived, and of each call of `Ports.spent`. */
   readonly received?: (bytes: number) => void;
 }
 
@@ -61,6 +61,7 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
     httpClient,
     fetch: createFetch({ httpClient, network, clock }),
     log,
+    ...(parts.received === undefined ? {} : { spent: parts.received }),
   };
 }
 

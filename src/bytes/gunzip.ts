@@ -30,13 +30,15 @@ export function isGzip(bytes: Uint8Array): boolean {
  * `packed` with one layer of gzip removed, read only as fast as the result is read. All its members are read (RFC 1952, section
  * 2.2); zeros after one are padding. Chunks have at most 64 KiB, and other tasks get turns however large the result; the reader
  * must limit its size. Errors of `packed` are passed on; damaged or truncated data causes the error that `damaged` makes of the cause.
+ * With `isLent` each chunk holds until the next one is read: all of them are one buffer.
  */
 export function gunzipped(
   packed: ReadableStream<Uint8Array>,
   damaged: (cause: unknown) => Error,
+  { isLent = false } = {},
 ): ReadableStream<Uint8Array> {
   const source = packed.getReader();
-  const members = new Members();
+  const members = new Members(isLent);
   /** The next bytes of the result; null at its end. */
   const next = async () => {
     while (true) {
@@ -96,9 +98,12 @@ export function inflated(packed: Uint8Array, maxBytes: number): Uint8Array | nul
 /** Decompresses members of gzip, one after the other. */
 class Members {
   readonly #zlib = new ZStream();
+  /** What `read` returned is used no more when it is called again. */
+  readonly #isLent: boolean;
   #isOver = false;
 
-  constructor() {
+  constructor(isLent: boolean) {
+    this.#isLent = isLent;
     zlibInflateInit2(this.#zlib, GZIP_WINDOW_BITS);
   }
 
@@ -115,14 +120,15 @@ class Members {
   }
 
   /**
-   * The next decompressed bytes, for the caller to keep, none at the end of a member; null when all compressed bytes are used up.
+   * The next decompressed bytes, for the caller to keep unless they are lent, none at the end of a member; null when all compressed bytes are used up.
    * Throws for damaged data.
    */
   read(): Uint8Array | null {
     const zlib = this.#zlib;
     if (this.#isOver && !this.#hasNext()) return null;
     if (zlib.avail_out === 0) {
-      zlib.output = new Uint8Array(CHUNK_BYTES);
+      const isFirst = zlib.output?.length !== CHUNK_BYTES;
+      if (isFirst || !this.#isLent) zlib.output = new Uint8Array(CHUNK_BYTES);
       zlib.next_out = 0;
       zlib.avail_out = CHUNK_BYTES;
     }

@@ -37,7 +37,7 @@ export function openLibrary(
       : {};
     return guardedOpen(ports, url, { ...options, headers: { ...headers, ...authorization } }, signal);
   };
-  const guide = new Guide({ store, clock, log, open });
+  const guide = new Guide({ store, clock, log, open, spent: ports.spent });
   closing.push(() => guide.close());
   const lists = new Lists({
     store,

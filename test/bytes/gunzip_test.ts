@@ -38,6 +38,22 @@ test("gunzipped() decompresses gzip from chunks of any size, into chunks of at m
   for (const { length } of chunks) assertLess(length, 65_537);
 });
 
+test("gunzipped() with isLent has one buffer for all chunks, each of which holds until the next", async () => {
+  const plain = Uint8Array.from({ length: 500_000 }, (_, i) => (i * i) >> 7);
+  for (const size of [13, 4096, MIB]) {
+    const reader = gunzipped(stream(gzipSync(plain), size), failed, { isLent: true }).getReader();
+    const buffers = new Set<ArrayBufferLike>();
+    let at = 0;
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      const { value } = part;
+      assertEquals(Buffer.compare(value, plain.subarray(at, at + value.length)), 0, `${size}: at ${at}`);
+      at += value.length;
+      buffers.add(value.buffer);
+    }
+    assertEquals([at, buffers.size], [plain.length, 1], `${size}`);
+  }
+});
+
 test("gunzipped() reads all members, in chunks of any size, and zeros after them", async () => {
   const parts = [Buffer.from("#EXTM3U\n"), Buffer.alloc(0), Buffer.alloc(200_000, "one\n"), Buffer.from("two\n")];
   const members = parts.map((part) => gzipSync(part));

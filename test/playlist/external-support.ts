@@ -100,6 +100,8 @@ export interface TestLists {
   readonly playlist: Playlist;
   /** Logged events. */
   readonly logged: string[];
+  /** Bytes that `Ports.spent` was told of, call by call. */
+  readonly spent: number[];
   /** Items as the API lists them, by title. */
   items(): Promise<Map<string, TestItem>>;
 }
@@ -152,7 +154,8 @@ export async function withLists(
     }, signal);
   };
   const random = () => 0;
-  const guide = new Guide({ store, clock, log, open, random });
+  const spent: number[] = [];
+  const guide = new Guide({ store, clock, log, open, random, spent: (bytes) => void spent.push(bytes) });
   const lists = new Lists({
     store,
     files: ports.files,
@@ -172,6 +175,7 @@ export async function withLists(
       store,
       playlist,
       logged,
+      spent,
       async items() {
         const all = JSON.parse(`[${await textOf(playlist.json())}]`) as TestItem[];
         return new Map(all.map((item) => [item.title, item]));

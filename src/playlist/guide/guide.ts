@@ -29,6 +29,8 @@ export interface GuideParts {
   readonly open: OpenUrl;
   /** In [0, 1). Default `Math.random`. */
   readonly random?: () => number;
+  /** As `Ports.spent`. Default: nobody is told. */
+  readonly spent?: ((bytes: number) => void) | undefined;
 }
 
 /** What is on a channel of the library. */
@@ -49,10 +51,10 @@ export class Guide {
   #lookedMs = -Infinity;
 
   constructor(parts: GuideParts) {
-    const { store, clock, log, open, random = Math.random } = parts;
+    const { store, clock, log, open, random = Math.random, spent } = parts;
     this.#parts = parts;
     this.#sources = new GuideSources(store, clock);
-    this.#updater = new GuideUpdater({ store, sources: this.#sources, clock, log, open, random });
+    this.#updater = new GuideUpdater({ store, sources: this.#sources, clock, log, open, random, spent });
     this.#schedule = new UpdateSchedule({
       store,
       table: "guide_sources",

@@ -30,6 +30,8 @@ export interface GuideUpdaterParts {
   readonly open: OpenUrl;
   /** In [0, 1): spreads the updates of many engines. */
   readonly random: () => number;
+  /** As `Ports.spent`. */
+  readonly spent?: ((bytes: number) => void) | undefined;
 }
 
 /** Validators of a guide that was fetched. */
@@ -134,10 +136,12 @@ export class GuideUpdater {
       maxUnpackedBytes: MAX_GUIDE_BYTES,
       isUnpacked,
       what: "guide",
+      // Only its text is used. A guide of 300 MB left as much memory for the collector, and Bun's waited for 180 MB.
+      isLent: true,
       signal,
     });
     try {
-      for await (const events of readXmltv(bytes, { isUnwanted: (id) => keeper.isUnwanted(id), signal })) {
+      for await (const events of readXmltv(this.#spent(bytes), { isUnwanted: (id) => keeper.isUnwanted(id), signal })) {
         await keeper.add(events);
       }
     } catch (error) {
@@ -146,6 +150,16 @@ export class GuideUpdater {
       throw error;
     }
     await keeper.finish();
+  }
+
+  /** `chunks`, which are of no use once the next one is read. */
+  async *#spent(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const { spent = () => {} } = this.#parts;
+    for await (const chunk of chunks) {
+      const { length } = chunk;
+      yield chunk;
+      spent(length);
+    }
   }
 
   async #failed(row: GuideSourceRow, error: unknown): Promise<void> {

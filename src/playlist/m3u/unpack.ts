@@ -15,6 +15,8 @@ const UNREADABLE_XZ =
 export interface UnpackLimits extends Pick<M3uLimits, "maxBytes" | "maxUnpackedBytes" | "isUnpacked"> {
   /** What the errors call it. Default `playlist`. */
   readonly what?: "playlist" | "guide";
+  /** Each chunk holds until the next one is read. Default false. */
+  readonly isLent?: boolean;
   /** Ends a wait for another file that is packed with xz: one is read at a time. */
   readonly signal?: AbortSignal;
 }
@@ -28,7 +30,14 @@ export async function* unpacked(
   stream: ReadableStream<Uint8Array>,
   limits: UnpackLimits = {},
 ): AsyncGenerator<Uint8Array> {
-  const { maxBytes = 64 * MIB, maxUnpackedBytes = 256 * MIB, isUnpacked = false, what = "playlist", signal } = limits;
+  const {
+    maxBytes = 64 * MIB,
+    maxUnpackedBytes = 256 * MIB,
+    isUnpacked = false,
+    what = "playlist",
+    isLent = false,
+    signal,
+  } = limits;
   const packedTwice = () => new MillraceError("invalid_argument", `invalid ${what}: it is packed twice`);
   const damaged = (why: string) => (cause: unknown) =>
     new MillraceError("invalid_argument", `invalid ${what}: ${why}`, { cause });
@@ -41,7 +50,7 @@ export async function* unpacked(
     const plain = new CountedChunks(
       hasXz
         ? unxzed(packed.stream(), damaged(UNREADABLE_XZ), signal)
-        : gunzipped(packed.stream(), damaged("its gzip data is damaged")),
+        : gunzipped(packed.stream(), damaged("its gzip data is damaged"), { isLent }),
       maxUnpackedBytes,
       `the ${what} unpacks to more than ${maxUnpackedBytes} bytes`,
     );

@@ -53,8 +53,9 @@ test("Guide keeps the programmes of a list's channels, found by tvg-id, then by 
 test("Guide reads gzip, ends that are not stated, and channels that the guide does not name", async () => {
   const text = tv(programme("a", "One", 0), programme("a", "Two", 2), programme("b", "Long", 1));
   server.answers.set("/guide.xml.gz", new Uint8Array(gzipSync(text)));
-  await withGuides(async ({ addList, on }) => {
+  await withGuides(async ({ addList, on, spent }) => {
     await addList(server, "/list", list("/guide.xml.gz", entry("A", ' tvg-id="a"'), entry("B", ' tvg-id="b"')));
+    assertEquals(spent, [text.length], "what it unpacked to is of no use any more");
     assertEquals(await on("A"), ["0-2 One", "2-8 Two"]);
     assertEquals(await on("B"), ["1-7 Long"]);
   });
