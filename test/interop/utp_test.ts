@@ -1,6 +1,6 @@
 /** Real clients over uTP (BEP 29), in both directions. Those with transmission need root: each has a network of its own. */
 import { test } from "node:test";
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertLess } from "@std/assert";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { start } from "../support/process.ts";
@@ -17,6 +17,20 @@ test("libtorrent without TCP fetches from us", async () => {
       cleanup(() => fetcher.stop());
       await fetcher.done();
       await assertFetched(content, fetcher.directory);
+    });
+  });
+});
+
+test("libtorrent with both is connected to us by its first SYN over uTP, and does not wait for TCP", async () => {
+  await withContent({ filmMib: 1 }, async (content, cleanup) => {
+    await withOurSeeder(content, {}, async (ours) => {
+      const fetcher = await libtorrent(content, { mode: "fetch", peers: [ours.peer], utp: true });
+      cleanup(() => fetcher.stop());
+      const [, transport, ms] = await fetcher.program.line(/^BY (utp|tcp) (\d+)$/);
+      // It dials after half a second, and is connected within 0.7 s. By TCP it is after 1.6 s if refused, after 4.5 s else.
+      assertEquals(transport, "utp");
+      assertLess(Number(ms), 4_000);
+      await fetcher.done();
     });
   });
 });

@@ -8,6 +8,7 @@ usage: libtorrent_peer.py seed|fetch|idle TORRENT_OR_MAGNET DIR HOST:PORT [optio
        libtorrent_peer.py names TORRENT
 
 seed, fetch and idle (joins, asks for no piece) print "READY <port>" when they listen (seed: when the files are checked),
+"BY utp|tcp <ms>" when the first connection stands, with the time since it was told of the peers,
 "PEERS <n>" when that number changes, "HAS <n>" when the first peer's number of pieces does, and "DONE" when every piece is
 there. Of trackers, DHT, LSD and PEX only those named
 by an option are used. "strict-dht" runs DHT nodes that give a place in their tables only to nodes whose ids fit their
@@ -27,6 +28,8 @@ import libtorrent as lt
 warnings.simplefilter("ignore", DeprecationWarning)
 
 POLL_S = 0.03
+# Of peer_info::flags; the binding does not name it.
+UTP_SOCKET = 1 << 17
 BASE = {
     "enable_dht": False,
     "enable_lsd": False,
@@ -169,6 +172,7 @@ def peer(a):
     for address in a.peer:
         handle.connect_peer(endpoint(address))
     told_done, told_peers, told_pieces, announced = a.mode == "seed", 0, 0, 0.0
+    began, told_by = time.monotonic(), False
     while True:
         status = handle.status()
         if not told_done and status.is_seeding:
@@ -178,6 +182,9 @@ def peer(a):
             told_peers = status.num_peers
             say("PEERS", told_peers)
         peers = handle.get_peer_info()
+        if not told_by and peers and not peers[0].flags & (lt.peer_info.connecting | lt.peer_info.handshake):
+            told_by = True
+            say("BY", "utp" if peers[0].flags & UTP_SOCKET else "tcp", round(1000 * (time.monotonic() - began)))
         pieces = sum(peers[0].pieces) if peers else 0
         if pieces != told_pieces:
             told_pieces = pieces
