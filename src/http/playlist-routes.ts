@@ -6,7 +6,7 @@ import type { Hono } from "hono";
 import type { ApiDispatch } from "./api/dispatch.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { playbackFailure } from "./errors.ts";
-import { namesTorrent, torrentList } from "./torrent-list-route.ts";
+import { namesTorrent, ROUTES, torrentList, usualOutput } from "./torrent-list-route.ts";
 import { logoUrl } from "./api/logo.ts";
 import { playbackKeys, playlistKey } from "./playlist-key.ts";
 import { sameSecret } from "../account/access-token.ts";
@@ -46,8 +46,8 @@ async function playlist(c: HttpContext, parts: HttpParts, prefix: string): Promi
   const query = new URL(c.req.url).searchParams;
   const { owner, category } = wantedOf(query);
   if (!await mayRead(c, parts, query, owner)) return refused();
-  const output = query.get("output") ?? "ts";
-  if (output !== "ts" && output !== "hls") return plain("invalid output: ts or hls is expected", 400);
+  const route = ROUTES[query.get("output") ?? usualOutput(c)];
+  if (route === undefined) return plain("invalid output: ts, hls or file is expected", 400);
   if (c.req.raw.method === "HEAD") return c.body(null, 200, HEADERS);
   const base = c.get("caller").ownUrl;
   const isHere = c.get("caller").addressClass === "loopback";
@@ -59,7 +59,7 @@ async function playlist(c: HttpContext, parts: HttpParts, prefix: string): Promi
     category,
     guideUrl: `${base}/${prefix}/xmltv.xml${sameQuery.size === 0 ? "" : `?${sameQuery}`}`,
     playbackBase: `${base}/${prefix}`,
-    output: output === "hls" ? "manifest.m3u8" : "getstream",
+    output: route,
     failover: query.get("failover") === "1",
     logoUrl: (id) => `${logoUrl(base)}${id}`,
     keyOf: isHere ? undefined : await playbackKeys(token.value),

@@ -4,6 +4,7 @@ import type { MediaFiles } from "../content/media-files.ts";
 import { withLocalFile } from "../content/local-file.ts";
 import { selectStream, type StreamSelector } from "../content/selector.ts";
 import { MillraceError } from "../errors.ts";
+import type { PlaybackRoute } from "../playlist/export.ts";
 import { torrentM3u } from "../playlist/torrent-list.ts";
 import type { HttpContext, HttpParts } from "./context.ts";
 import { parsePlaybackParams } from "./playback-params.ts";
@@ -11,7 +12,22 @@ import type { PlaybackParams } from "./playback-schema.ts";
 import { isSigned } from "./playlist-key.ts";
 
 /** Playback routes by `output`. */
-const ROUTES: Readonly<Record<string, string>> = { ts: "getstream", hls: "manifest.m3u8", file: "getfile" };
+export const ROUTES: Readonly<Record<string, PlaybackRoute>> = {
+  ts: "getstream",
+  hls: "manifest.m3u8",
+  file: "getfile",
+};
+
+/**
+ * Players that read every container, by the beginning of their names. In a file they seek by its index; in MPEG TS they look
+ * for the place all over it, and each look is a piece of the swarm.
+ */
+const READS_FILES = /^(?:VLC|LibVLC|Kodi|mpv|libmpv|Lavf)\b/i;
+
+/** What a list names for the player that asks, if it does not say. */
+export function usualOutput(c: HttpContext): "file" | "ts" {
+  return READS_FILES.test(c.req.header("user-agent") ?? "") ? "file" : "ts";
+}
 
 /** Whether a query of `/engine/playlist.m3u` asks for one torrent, not for the user's playlist. */
 export function namesTorrent(query: URLSearchParams): boolean {
@@ -28,7 +44,7 @@ export async function torrentList(
   prefix: string,
 ): Promise<AsyncGenerator<string>> {
   const query = new URL(c.req.url).searchParams;
-  const route = ROUTES[query.get("output") ?? "ts"];
+  const route = ROUTES[query.get("output") ?? usualOutput(c)];
   if (route === undefined) throw new MillraceError("invalid_argument", "invalid output: ts, hls or file is expected");
   const params = parsePlaybackParams(query);
   const selector = selectStream({ ...params, content_id: params.content_id ?? params.id });

@@ -18,6 +18,9 @@ import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
 /** Items held at once. */
 const PAGE_ITEMS = 250;
 
+/** Of MPEG TS, of HLS, and of the file as it is. */
+export type PlaybackRoute = "getstream" | "manifest.m3u8" | "getfile";
+
 /** The items to export, and how to write their addresses. */
 export interface ExportRequest {
   /** Leaves out items of other owners. */
@@ -27,8 +30,8 @@ export interface ExportRequest {
   readonly playbackBase: string;
   /** Addresses name the item instead of its stream, so that other items of its channel can stand in for it. Default false. */
   readonly failover?: boolean;
-  /** Playback route for torrents: MPEG TS or HLS. */
-  readonly output: "getstream" | "manifest.m3u8";
+  /** Playback route for torrents. Broadcasts, which are no files, and addresses with failover have MPEG TS in place of the file. */
+  readonly output: PlaybackRoute;
   /** Address of this engine's own guide, which the list names once there are programmes; else those of its lists. */
   readonly guideUrl?: string | undefined;
   /** Address of the picture of an item whose logo was uploaded with it. */
@@ -127,7 +130,9 @@ async function* entries(store: Store, db: Kysely<Schema>, request: ExportRequest
  * null when there is nothing to play yet.
  */
 async function playbackUrl(row: Row, request: ExportRequest): Promise<string | null> {
-  const { playbackBase, output, keyOf } = request;
+  const { playbackBase, keyOf } = request;
+  const isFile = row.is_live === 0 && request.failover !== true;
+  const output = request.output === "getfile" && !isFile ? "getstream" : request.output;
   const selector = selectorOf(row);
   const isTorrent = row.transport_type === "bt";
   if (isTorrent && selector === null) return null;

@@ -35,6 +35,39 @@ test("/engine/playlist.m3u lists enabled items with this engine's addresses, and
   await call("playlist_clear", { owner: "ann" });
 });
 
+test("/engine/playlist.m3u names films as files where that is asked for, and for players that seek in them", async () => {
+  const infohash = "1123456789abcdef0123456789abcdef01234567";
+  const film = await call("playlist_add_item", {
+    title: "Film",
+    infohash,
+    is_live: "0",
+    category: "Seen",
+    owner: "viewer",
+  });
+  const channel = await call("playlist_add_item", {
+    title: "Channel",
+    infohash,
+    is_live: "1",
+    category: "Seen",
+    owner: "viewer",
+  });
+  assert(film !== channel);
+  const routes = async (query: string, player: string) => {
+    const headers = { "user-agent": player };
+    const response = await fetch(`${served.url}/engine/playlist.m3u?owner=viewer&category=Seen${query}`, { headers });
+    return [...(await response.text()).matchAll(/^http.*\/engine\/(\w+)[.?]/gm)].map(([, route]) => route);
+  };
+  const files = ["getfile", "getstream"];
+  assertEquals(await routes("&output=file", "TV"), files);
+  for (const player of ["VLC/3.0.18 LibVLC/3.0.18", "Kodi/20.1 (X11; Linux x86_64)", "libmpv"]) {
+    assertEquals(await routes("", player), files, player);
+  }
+  assertEquals(await routes("", "Mozilla/5.0 (SMART-TV)"), ["getstream", "getstream"]);
+  assertEquals(await routes("&output=hls", "VLC/3.0.18"), ["manifest", "manifest"]);
+  assertEquals(await routes("&output=file&failover=1", "TV"), ["getstream", "getstream"]);
+  await call("playlist_clear", { owner: "viewer" });
+});
+
 test("/engine/playlist.m3u is served to this machine, and to callers elsewhere only with a key", async () => {
   await withEngine(async ({ engine, call }) => {
     engine.access.setAllowed("internet", true);

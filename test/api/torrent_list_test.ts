@@ -48,6 +48,8 @@ test("playlist.m3u of a torrent lists its episodes in natural order, each with a
   }
   const files = await entriesOf(await get({ magnet: seeder.magnet, output: "file" }));
   assertEquals(files.map(({ title }) => title), ["old", "Show E1, the first", "Show E2", "Show E10"]);
+  const inVlc = await entriesOf(await get({ magnet: seeder.magnet }, { headers: { "user-agent": "VLC/3.0.18" } }));
+  assertEquals(inVlc, files);
   const played = await fetch(files[2]!.url);
   assertEquals(new Uint8Array(await played.arrayBuffer()), FILES[1]!.bytes);
   const hls = await entriesOf(await get({ infohash: seeder.metainfo.infohashHex, output: "hls" }));

@@ -95,7 +95,7 @@ export function servicePaths(search: Method, components: Components): Json {
           inQuery("output", {
             type: "string",
             enum: ["ts", "hls", "file"],
-            description: "What its playback addresses lead to; file: of a torrent alone",
+            description: "What its playback addresses lead to; without it file for VLC, Kodi and mpv, ts for others",
           }),
           inQuery("failover", {
             type: "integer",

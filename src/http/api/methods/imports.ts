@@ -65,8 +65,8 @@ export const IMPORT_METHODS: readonly Method[] = [
     params: z.object({
       owner: OWNER,
       category: SHORT_TEXT.optional().describe("Items of this category alone"),
-      output: z.enum(["ts", "hls"]).optional().describe(
-        "What its playback addresses lead to: MPEG TS (default) or HLS",
+      output: z.enum(["ts", "hls", "file"]).optional().describe(
+        "What its playback addresses lead to: MPEG TS, HLS, or films as they are; without it what suits the player",
       ),
     }),
     result: z.object({ url: z.string() }),
