@@ -13,7 +13,7 @@ const PIECE_BYTES = 16_384;
 const FILM_S = 60;
 const LANGUAGES = ["eng", "ger", "fre"];
 
-/** A file of which a piece is here once somebody has read of it. */
+/** A file whose pieces count as downloaded once something of them was read. */
 class Pieces implements ByteSource {
   readonly here = new Set<number>();
   readonly sizeBytes: number;
