@@ -1,6 +1,7 @@
 /** Channels that come by HTTP, played by the addresses of the API. */
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { writeXmltvTime } from "../../src/playlist/guide/xmltv-time.ts";
 import { serveWeb } from "../support/web.ts";
 import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
@@ -123,6 +124,58 @@ test("getstream?group= goes on with the other address where one is missing; the 
       assertEquals(asked, ["/gone", "/live"], "it is the same channel");
     }, { fronts: ["hdhomerun"] })
   ));
+
+test("the list, the guide and the tuner name each channel by the same id, number and title", async () => {
+  const time = (hours: number) => writeXmltvTime(Math.floor(Date.now() / 1000) + hours * 3600);
+  const on = (id: string) =>
+    `<programme start="${time(-1)}" stop="${time(1)}" channel="${id}"><title>On ${id}</title></programme>`;
+  const guide = `<tv><channel id="beta"><display-name>Beta</display-name></channel>${["one.tv", "beta"].map(on)}</tv>`;
+  const web = await serveWeb((_request, response) => void response.end(guide));
+  try {
+    await withEngine(async (called) => {
+      const get = getter(called);
+      await imported(
+        called,
+        `#EXTM3U
+#EXTINF:-1 tvg-id="one.tv" tvg-chno="7",One & Only
+http://h/1
+#EXTINF:-1 tvg-chno="7.1",Beta HD
+http://h/2
+#EXTINF:-1 tvg-id="none.tv",No guide
+http://h/3
+#EXTINF:-1 tvg-id="one.tv",One again
+http://h/4
+`,
+      );
+      const params = { token: TOKEN, url: `${web.base}/guide.xml`, update_interval: "0", update_now: "0" };
+      const { result: id } = await called.call("epg_source_add", params);
+      assertEquals((await called.call("epg_source_update", { token: TOKEN, id: String(id) })).error, null);
+      const m3u = await (await get("/engine/playlist.m3u")).text();
+      const listed = [...m3u.matchAll(/^#EXTINF:.*$/gm)].map(([line]) => ({
+        id: / tvg-id="([^"]*)"/.exec(line)?.[1],
+        number: / tvg-chno="([^"]*)"/.exec(line)?.[1],
+        title: line.slice(line.lastIndexOf(",") + 1),
+      }));
+      const lineup: { GuideNumber: string; GuideName: string }[] = await (await get("/lineup.json")).json();
+      const tuned = lineup.map(({ GuideNumber, GuideName }) => [GuideNumber, GuideName]);
+      assertEquals(tuned, [["3", "No guide"], ["7", "One & Only"], ["7.1", "Beta HD"]]);
+      for (const [number, title] of tuned) assert(listed.some((one) => one.number === number && one.title === title));
+      const xml = await (await get("/engine/xmltv.xml")).text();
+      const channels = [...xml.matchAll(/<channel id="([^"]*)">(.*?)<\/channel>/gs)].map(([, of, inner]) => ({
+        id: of,
+        names: [...inner!.matchAll(/<display-name[^>]*>([^<]*)</g)].map(([, name]) => name!.replace("&amp;", "&")),
+      }));
+      assertEquals(channels.map((one) => one.id), ["one.tv", "beta"]);
+      for (const { id: of, names } of channels) {
+        const item = listed.find((one) => one.id === of)!;
+        assert(names.includes(item.title) && names.includes(item.number!), `${of}: ${names}`);
+        assertMatch(xml, new RegExp(` channel="${of}">\\s*<title>On ${of}</title>`));
+      }
+    }, { fronts: ["hdhomerun"] });
+  } finally {
+    await web.close();
+  }
+});
 
 test("HEAD on the addresses of a channel says what comes, and opens no upstream", () =>
   withBroadcast((base, asked) =>

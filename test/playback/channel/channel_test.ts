@@ -1,11 +1,12 @@
 /** Channels that come by HTTP, from upstreams that the test sends by hand. */
 import { test } from "node:test";
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { concatBytes, toHex } from "../../../src/bytes/hex.ts";
 import { MillraceError } from "../../../src/errors.ts";
 import { statOf } from "../../../src/playback/stat.ts";
 import type { LiveSession } from "../../../src/playback/live/live-session.ts";
 import { clip } from "../../support/fixtures.ts";
+import { checkTs } from "../../support/ts-check.ts";
 import { until } from "../../support/until.ts";
 import { setUpChannels } from "./upstream.ts";
 
@@ -183,6 +184,47 @@ test("Sessions.start() sends the first picture at once, in however many parts it
   await until("the pictures that have come are sent", () => viewer.bytes >= 300 * 188);
   assertEquals(clock.monotonic(), 0);
   await viewer.leave();
+  session.stop("done");
+});
+
+test("LiveSession.seek() goes back inside the window of a channel and to its edge again, from the one upstream", async () => {
+  const { clock, asked, begin, run } = setUpChannels({ [A]: "sends" });
+  const begunMs = clock.now();
+  const session = await begin([A]);
+  const reader = session.openStream().getReader();
+  let parts: Uint8Array[] = [];
+  void (async () => {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) parts.push(next.value);
+  })().catch(() => {});
+  /** Time of the first picture that is sent from now on, s since the beginning. */
+  const firstTime = async () => {
+    parts = [];
+    await run(1000);
+    const [picture] = checkTs(concatBytes(parts), { isSegment: false }).streams[0]!.units;
+    return (picture!.pts - firstPts) / 90_000;
+  };
+  let firstPts = 0;
+  firstPts = await firstTime() * 90_000;
+  await run(29_000);
+  const nowS = () => (clock.now() - begunMs) / 1000;
+  const isNear = (timeS: number, wantedS: number) => assert(timeS <= wantedS && timeS > wantedS - 3, `${timeS} s`);
+  const wantedS = nowS() - 20;
+  session.seek(begunMs + wantedS * 1000);
+  isNear(await firstTime(), wantedS);
+  const { livepos } = statOf(session, { limitBytes: 0, usedBytes: 0 }, "prefuf") as {
+    livepos: Record<string, unknown>;
+  };
+  assertEquals(livepos["is_live"], "0", JSON.stringify(livepos));
+  session.seek(null);
+  const edgeS = nowS();
+  isNear(await firstTime(), edgeS);
+  // What has left the window is no fault: it plays from the oldest.
+  await run(60_000);
+  session.seek(begunMs);
+  const oldestS = await firstTime();
+  assert(oldestS > 5 && oldestS < nowS() - 30, `${oldestS} s`);
+  assertThrows(() => session.seek(clock.now() + 5000), MillraceError, "future");
+  assertEquals(asked, [A]);
   session.stop("done");
 });
 
