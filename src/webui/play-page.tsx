@@ -97,6 +97,7 @@ export function PlayPage({ query, chosen, atS, file, open, failed }: PlayPagePro
   if (at >= 0 && query !== null) {
     const { media, stream, files } = shown as FilesShown;
     const current = files[at];
+    const following = files[at + 1];
     const title = current === undefined ? media.name : current.filename;
     const hashOf = (place: number) => playHash(query, files[place]?.index ?? LIVE_FILE);
     return (
@@ -109,10 +110,14 @@ export function PlayPage({ query, chosen, atS, file, open, failed }: PlayPagePro
         at={at}
         fromS={atS}
         choose={(place) => replaceAddress(hashOf(place))}
-        moved={(seconds, durationS) => {
+        moved={(seconds, durationS, still) => {
           const place = current?.index ?? LIVE_FILE;
           if (durationS > 0) rewriteAddress(playHash(query, place, seconds));
-          notePlayed({ infohash: media.infohash, query, file: place, title, atS: seconds, durationS });
+          notePlayed({
+            ...{ infohash: media.infohash, query, file: place, title, atS: seconds, durationS },
+            ...still === null ? {} : { still },
+            ...following === undefined ? {} : { next: { file: following.index, title: following.filename } },
+          });
         }}
         back={() => goBack(files.length > 1 ? playHash(query) : "#/play")}
         sent={(player) => {

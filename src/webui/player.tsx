@@ -33,6 +33,7 @@ import { keep, kept } from "./preferences.ts";
 import { WatchedPosition } from "./resume.ts";
 import { playerAddress } from "./share-panel.tsx";
 import { useEffect, useState } from "./state.ts";
+import { Stills } from "./still.ts";
 import { errorText, text } from "./texts.ts";
 import { FileMenu, SoundMenu, SubtitleMenu } from "./track-menu.tsx";
 import { useVideoState } from "./video-state.ts";
@@ -48,8 +49,8 @@ export interface PlayerProps {
   readonly at: number;
   /** Where the address wants it to begin, s; 0: where it was left off. */
   readonly fromS: number;
-  /** The picture stands there, s; called every few seconds. `durationS`: 0 of a broadcast. */
-  readonly moved: (seconds: number, durationS: number) => void;
+  /** The picture stands there, s; called every few seconds. `durationS`: 0 of a broadcast. `still`: a newer picture. */
+  readonly moved: (seconds: number, durationS: number, still: string | null) => void;
   readonly choose: (at: number) => void;
   readonly back: () => void;
   /** Called once the stream plays on another player. */
@@ -73,6 +74,7 @@ const PAUSED_S = 3600;
 interface Watched {
   readonly at: number;
   readonly resume: WatchedPosition;
+  readonly stills: Stills;
   /** Where the picture was last, s: the next session continues there. */
   lastS: number;
   /** What the address says, s. */
@@ -111,6 +113,7 @@ export function Player(props: PlayerProps) {
       lastS: 0,
       addressedS: -Infinity,
       resume: new WatchedPosition(infohash, stream["_idx"] ?? "0"),
+      stills: new Stills(),
     };
   }
   const file = watched.current;
@@ -208,14 +211,15 @@ export function Player(props: PlayerProps) {
   };
   const fill = () => CAN_FILL ? toggleFullScreen(theatre.current!) : void video.current!.requestFullscreen?.();
   const moved = (event: Event) => {
-    const { currentTime, duration } = event.target as HTMLVideoElement;
+    const element = event.target as HTMLVideoElement;
+    const { currentTime, duration } = element;
     if (!Number.isFinite(duration) || duration === 0) return;
     file.lastS = currentTime;
     file.resume.note(currentTime, duration);
     // A film that was left off is at its beginning before it is moved there.
     if (started === null || currentTime < 1 || Math.abs(currentTime - file.addressedS) < ADDRESS_EVERY_S) return;
     file.addressedS = currentTime;
-    props.moved(currentTime, started.is_live === 1 ? 0 : duration);
+    props.moved(currentTime, started.is_live === 1 ? 0 : duration, file.stills.take(element));
   };
   const undecodable = lacks.picture || (refused !== "" ? lacks.sound || refused : "");
   const state = statusOf({ stat, contact, trouble, undecodable, mute: lacks.sound, unsearchable });

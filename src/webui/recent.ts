@@ -11,6 +11,10 @@ export interface Played {
   readonly atS: number;
   /** 0 of a broadcast. */
   readonly durationS: number;
+  /** A picture of it as a `data:` address; without one the picture before stays. */
+  readonly still?: string | undefined;
+  /** The file after it; kept once this one was seen to its end. */
+  readonly next?: { readonly file: number; readonly title: string } | undefined;
 }
 
 /** A first screen's worth. */
@@ -37,11 +41,19 @@ export function notePlayed(played: Played): void {
 
 /** `list` with `played` first, and without what that replaces. */
 export function withPlayed(list: readonly Played[], played: Played): Played[] {
-  const { atS, durationS } = played;
-  const isOver = atS < EDGE_S || (durationS > 0 && atS > durationS - EDGE_S);
-  const others = list.filter(({ infohash }) => infohash !== played.infohash);
-  return [{ ...played, atS: isOver ? 0 : Math.floor(atS), durationS: Math.floor(durationS) }, ...others]
-    .slice(0, MAX_KEPT);
+  const { atS, durationS, next, ...rest } = played;
+  const isAtEnd = durationS > 0 && atS > durationS - EDGE_S;
+  const place = atS < EDGE_S || isAtEnd ? 0 : Math.floor(atS);
+  const before = list.find(({ infohash }) => infohash === played.infohash);
+  const still = played.still ?? (before?.file === played.file ? before.still : undefined);
+  const entry: Played = {
+    ...rest,
+    atS: place,
+    durationS: Math.floor(durationS),
+    ...still === undefined ? {} : { still },
+    ...isAtEnd && next !== undefined ? { next } : {},
+  };
+  return [entry, ...list.filter(({ infohash }) => infohash !== played.infohash)].slice(0, MAX_KEPT);
 }
 
 /** Forgets everything that was played here. */

@@ -56,18 +56,22 @@ test("the first screen offers what was left off, favourites and channels, and fo
   const other = await api("playlist_add_item", { title: "Old film", infohash: "2".repeat(40), is_live: "0" });
   for (const one of [id, other]) await api("playlist_item_set_favorite", { id: String(one), value: "1" });
   await page.goto(`${served.url}/#/play`);
-  await page.waitForFunction(() => document.querySelectorAll(".home h2").length === 3);
+  await page.waitForFunction(() => document.querySelectorAll(".home h2").length === 4);
   const shelves = await page.locator(".home section").evaluateAll((all) =>
     all.map((shelf) => [
       shelf.querySelector("h2")!.textContent,
-      ...[...shelf.querySelectorAll("a > span:not(.logo)")].map((title) => title.textContent),
+      ...[...shelf.querySelectorAll("a > span:not(.poster)")].map((title) => title.textContent),
     ])
   );
   assertEquals(shelves, [
     ["Continue watching", "Harbour at dusk.mp4"],
     ["Favourites", "Evening news", "Old film"],
     ["Channels", "Evening news"],
+    ["Added lately", "Old film"],
   ]);
+  // A still of the film where it was left; titles without a picture have one that is drawn.
+  assertMatch(await page.locator(".home img.poster").first().getAttribute("src") ?? "", /^data:image\/jpeg;base64,/);
+  assertEquals([await page.locator(".home img").count(), await page.locator(".home .drawn").count()], [1, 4]);
   assertMatch(await page.locator(".home small").first().textContent() ?? "", /^0:4\d \/ 1:30/);
   for (const [name, width, height] of [["phone", 390, 844], ["desktop", 1280, 800], ["tv", 1920, 1080]] as const) {
     await page.setViewportSize({ width, height });
@@ -83,7 +87,7 @@ test("the first screen offers what was left off, favourites and channels, and fo
   await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 0) >= 40);
   await page.goBack();
   await page.click("text=Forget what was played here");
-  await page.waitForFunction(() => document.querySelectorAll(".home h2").length === 2);
+  await page.waitForFunction(() => document.querySelectorAll(".home h2").length === 3);
 });
 
 test("on another device the first screen asks for no token, and nothing in its console complains", async () => {

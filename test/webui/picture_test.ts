@@ -63,3 +63,15 @@ test("withPlayed() keeps one entry per torrent, the newest first, and no place n
   );
   assertEquals([many.length, many[0]!.infohash], [24, "39:"]);
 });
+
+test("withPlayed() keeps the file that follows once one was seen to its end, and a still until there is another file", () => {
+  const film = { infohash: "a", query: "q", file: 0, title: "Part 1", durationS: 100 };
+  const next = { file: 1, title: "Part 2" };
+  const [left] = withPlayed([], { ...film, atS: 50, next, still: "data:1" });
+  assertEquals([left!.atS, left!.next, left!.still], [50, undefined, "data:1"]);
+  const seen = withPlayed([left!], { ...film, atS: 80, next });
+  assertEquals([seen.length, seen[0]!.atS, seen[0]!.next, seen[0]!.still], [1, 0, next, "data:1"]);
+  assertEquals(withPlayed([], { ...film, atS: 80 })[0]!.next, undefined);
+  const [other] = withPlayed(seen, { ...film, file: 1, title: "Part 2", atS: 40 });
+  assertEquals([other!.next, other!.still], [undefined, undefined]);
+});

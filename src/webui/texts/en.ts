@@ -29,6 +29,8 @@ export const EN = {
   pictureInPicture: "Picture in picture",
   continueWatching: "Continue watching",
   playedLately: "Played lately",
+  nextEpisodes: "Next episodes",
+  addedLately: "Added lately",
   channelsNow: "Channels",
   forgetPlayed: "Forget what was played here",
   chooseFileHere: "Choose a file…",

@@ -32,6 +32,8 @@ export const ES: Texts = {
   pictureInPicture: "Imagen en imagen",
   continueWatching: "Seguir viendo",
   playedLately: "Reproducido hace poco",
+  nextEpisodes: "Próximos episodios",
+  addedLately: "Añadido hace poco",
   channelsNow: "Canales",
   forgetPlayed: "Olvidar lo reproducido aquí",
   chooseFileHere: "Elegir un archivo…",

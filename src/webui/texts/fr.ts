@@ -32,6 +32,8 @@ export const FR: Texts = {
   pictureInPicture: "Image dans l'image",
   continueWatching: "Reprendre la lecture",
   playedLately: "Lus récemment",
+  nextEpisodes: "Épisodes suivants",
+  addedLately: "Ajoutés récemment",
   channelsNow: "Chaînes",
   forgetPlayed: "Oublier ce qui a été lu ici",
   chooseFileHere: "Choisir un fichier…",

@@ -32,6 +32,8 @@ export const IT: Texts = {
   pictureInPicture: "Picture in picture",
   continueWatching: "Continua a guardare",
   playedLately: "Visti di recente",
+  nextEpisodes: "Prossimi episodi",
+  addedLately: "Aggiunti di recente",
   channelsNow: "Canali",
   forgetPlayed: "Dimentica ciò che è stato riprodotto qui",
   chooseFileHere: "Scegli un file…",

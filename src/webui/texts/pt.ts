@@ -32,6 +32,8 @@ export const PT: Texts = {
   pictureInPicture: "Picture-in-picture",
   continueWatching: "Continuar assistindo",
   playedLately: "Vistos recentemente",
+  nextEpisodes: "Próximos episódios",
+  addedLately: "Adicionados recentemente",
   channelsNow: "Canais",
   forgetPlayed: "Esquecer o que foi reproduzido aqui",
   chooseFileHere: "Escolher um arquivo…",

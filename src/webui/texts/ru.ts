@@ -32,6 +32,8 @@ export const RU: Texts = {
   pictureInPicture: "Картинка в картинке",
   continueWatching: "Продолжить просмотр",
   playedLately: "Недавно смотрели",
+  nextEpisodes: "Следующие серии",
+  addedLately: "Недавно добавленные",
   channelsNow: "Каналы",
   forgetPlayed: "Забыть, что здесь смотрели",
   chooseFileHere: "Выбрать файл…",

@@ -31,6 +31,8 @@ export const ZH: Texts = {
   pictureInPicture: "画中画",
   continueWatching: "继续观看",
   playedLately: "最近播放",
+  nextEpisodes: "下一集",
+  addedLately: "最近添加",
   channelsNow: "频道",
   forgetPlayed: "清除这里的播放记录",
   chooseFileHere: "选择文件…",
