@@ -242,6 +242,13 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     "CREATE INDEX external_entries_by_item ON external_entries (item_id) WHERE item_id IS NOT NULL",
   ],
   ["ALTER TABLE external_playlists ADD COLUMN max_connections INTEGER NOT NULL DEFAULT 0"],
+  [
+    `CREATE TABLE track_choices (
+      infohash TEXT NOT NULL, file_index INTEGER NOT NULL, sound TEXT, subtitles TEXT, updated_at INTEGER NOT NULL,
+      PRIMARY KEY (infohash, file_index)
+    ) WITHOUT ROWID`,
+    "CREATE INDEX track_choices_by_time ON track_choices (updated_at)",
+  ],
 ];
 
 /** From this version of the database on its texts are well-formed. */

@@ -39,6 +39,7 @@ const TABLES: readonly SavedTable[] = [
   table("guides", ["external_playlist_id", "url"]),
   table("guide_sources", ["id"], true),
   table("positions", ["infohash", "file_index"]),
+  table("track_choices", ["infohash", "file_index"]),
   table("sign_ins", ["key_id"]),
   table("devices", ["id"], true),
   table("item_checks", ["hash"]),

@@ -178,6 +178,18 @@ export interface PositionsTable {
   updated_at: number;
 }
 
+/**
+ * What viewers chose to hear and read in files; without infohash: last in any file. Null: nothing yet. `updated_at` Unix
+ * seconds.
+ */
+export interface TrackChoicesTable {
+  infohash: string;
+  file_index: number;
+  sound: string | null;
+  subtitles: string | null;
+  updated_at: number;
+}
+
 /** The results of looking for peers that share a content. Times are Unix seconds. */
 export interface ItemChecksTable {
   /** `hash` of the items. */
@@ -289,6 +301,7 @@ export interface Schema {
   sign_ins: SignInsTable;
   devices: DevicesTable;
   positions: PositionsTable;
+  track_choices: TrackChoicesTable;
   item_checks: ItemChecksTable;
   /** One row, whose number grows with every change of `playlist_items`. */
   playlist_version: { version: number };

@@ -5,6 +5,7 @@ import { guardedOpen } from "../content/fetch-guard.ts";
 import type { Store } from "../database/store.ts";
 import type { ApiParts } from "../http/api/parts.ts";
 import { Positions } from "../playback/positions.ts";
+import { TrackChoices } from "../playback/track-choices.ts";
 import { createProbe } from "../playback/probe.ts";
 import { Catalogue } from "../playlist/catalogue.ts";
 import { Channels } from "../playlist/channel.ts";
@@ -20,7 +21,7 @@ import type { SwarmParts } from "./swarms.ts";
 /** The parts of the library that the method API uses. */
 export type LibraryParts = Pick<
   ApiParts,
-  "playlist" | "channels" | "catalogue" | "lists" | "guide" | "checks" | "positions"
+  "playlist" | "channels" | "catalogue" | "lists" | "guide" | "checks" | "positions" | "trackChoices"
 >;
 
 /** Opens the library in `store`. Its lists are read once `lists.start()` is called. */
@@ -59,5 +60,6 @@ export function openLibrary(
     guide,
     checks: new ItemChecks({ store, clock, log, tasks: lists.tasks, probe }),
     positions: new Positions(store, clock),
+    trackChoices: new TrackChoices(store, clock),
   };
 }

@@ -198,6 +198,15 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
     duration: "=120",
     updated_at: "integer",
   }],
+  ["set_track_choices", `infohash=${ID}&file_index=2&sound=de&subtitles=Signs&subtitles_language=en`, OK],
+  ["get_track_choices", `infohash=${ID}&file_index=2`, {
+    infohash: `="${ID}"`,
+    file_index: "=2",
+    sound: '="de"',
+    subtitles: '="Signs"',
+    preferred_sound: '="de"',
+    preferred_subtitles: '="en"',
+  }],
   ["set_limits", "download=125000&upload=0", OK],
   ["set_cushion", "value=90", OK],
   ["storage_list", "first=0&count=50", {

@@ -14,6 +14,7 @@ import type { MemberFigures } from "../../live/swarm/member-figures.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { CushionChoice } from "../../playback/cushion.ts";
 import type { Positions } from "../../playback/positions.ts";
+import type { TrackChoices } from "../../playback/track-choices.ts";
 import type { ItemChecks } from "../../playlist/checks.ts";
 import type { Playlist } from "../../playlist/items.ts";
 import type { Guide } from "../../playlist/guide/guide.ts";
@@ -178,6 +179,7 @@ export interface ApiParts {
   /** Fires when the engine ends: nothing that a call waits for outlives it. */
   readonly closing: AbortSignal;
   readonly positions: Positions;
+  readonly trackChoices: TrackChoices;
   readonly operating: Operating;
   readonly storage: StorageDesk;
   readonly broadcasts: BroadcastDesk;

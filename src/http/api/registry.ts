@@ -17,6 +17,7 @@ import { LIST_METHODS } from "./methods/lists.ts";
 import { OPERATING_METHODS } from "./methods/operating.ts";
 import { PLAYER_METHODS } from "./methods/players.ts";
 import { PLAYLIST_METHODS } from "./methods/playlist.ts";
+import { CHOICE_METHODS } from "./methods/choices.ts";
 import { POSITION_METHODS } from "./methods/positions.ts";
 import { RECORDING_METHODS } from "./methods/recordings.ts";
 import { SEARCH_METHODS } from "./methods/search.ts";
@@ -59,8 +60,8 @@ export const METHOD_GROUPS: readonly MethodGroup[] = [
   { name: "Search", summary: "Titles of the playlist.", methods: SEARCH_METHODS },
   {
     name: "Positions",
-    summary: "Where files were left off.",
-    methods: POSITION_METHODS,
+    summary: "Where files were left off, and what was chosen to hear and read in them.",
+    methods: [...POSITION_METHODS, ...CHOICE_METHODS],
   },
   {
     name: "Operating",
