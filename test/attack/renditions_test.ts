@@ -1,7 +1,7 @@
 /** Films with as many sounds and texts as fit, made to freeze the engine or fill its memory where a list of them is wanted. */
 import { test } from "node:test";
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
-import { cluster, cues, element, matroska, trackEntry } from "../media/mkv-support.ts";
+import { cluster, cues, element, matroska, simpleBlock, trackEntry } from "../media/mkv-support.ts";
 import { seedFiles } from "../support/engine.ts";
 import { assertHarmless, type Target, withTarget } from "./support/target.ts";
 
@@ -10,6 +10,8 @@ const TEXTS = 205;
 /** Texts in each of the two segments, and how often their style changes: as many as a segment may have would be no other. */
 const CUES = 20_000;
 const STYLES = 14;
+/** Texts of the other film. */
+const MANY = 1_000_000;
 
 /** A block with a track number of two bytes. */
 const block = (track: number, time: number, payload: Uint8Array) =>
@@ -72,6 +74,61 @@ test("a film of 256 tracks and 40,000 cues delays nobody, and lists what it may"
             const bytes = (await read(target, link)).length;
             assertLessOrEqual(bytes, 4 * 1024 * 1024, link);
             assert(bytes > 0);
+          }
+        }
+      });
+    });
+  } finally {
+    await seeder.close();
+  }
+});
+
+/** A million texts of 24 hours in 50 MB: those of the first track nest, those of the second open what they never close. */
+function talkative(): Uint8Array {
+  const nested = new TextEncoder().encode(`0,0,D,,0,0,0,,${"{\\t(0,9,".repeat(3)}<i>${"}".repeat(3)}a`);
+  const open = new TextEncoder().encode(`0,0,D,,0,0,0,,${"{\\i1<b>&{".repeat(4)}`);
+  const group = (track: number, text: Uint8Array) =>
+    element(0xa0, [element(0xa1, [new Uint8Array([0x80 | track, 0, 1, 0]), text]), element(0x9b, 86_400_000)]);
+  const texts = (track: number, text: Uint8Array) => {
+    const one = group(track, text);
+    const all = new Uint8Array(one.length * (MANY / 4));
+    for (let at = 0; at < all.length; at += one.length) all.set(one, at);
+    return all;
+  };
+  const clusters = [0, 1].map((n) =>
+    cluster(n * 2000, [
+      ...Array.from({ length: 50 }, (_, i) => simpleBlock(1, i * 40, 0x80, new Uint8Array(100))),
+      texts(2, nested),
+      texts(3, open),
+    ])
+  );
+  const entry = (number: number) =>
+    element(0xae, [element(0xd7, number), element(0x83, 17), element(0x86, "S_TEXT/ASS")]);
+  return matroska(clusters, {
+    durationMs: 4000,
+    tracks: [trackEntry(1, "video", "V_MPEG2", [element(0x23e383, 40_000_000)]), entry(2), entry(3)],
+    after: (base) => [cues(base, [[0, 0, null], [2000, clusters[0]!.length, null]])],
+  });
+}
+
+test("a million texts that nest, in 50 MB of a film, delay nobody and come to a bounded number", async () => {
+  const bytes = talkative();
+  assert(bytes.length > 50_000_000);
+  const seeder = await seedFiles([{ path: "film.mkv", bytes }], { pieceLengthBytes: 1 << 20 });
+  try {
+    await withTarget(async (target) => {
+      const query = new URLSearchParams({ magnet: seeder.magnet, pid: "texts" });
+      await read(target, `/engine/manifest.m3u8?${query}`);
+      await assertHarmless(target, async () => {
+        const master = await read(target, `/engine/manifest.m3u8?${query}&renditions=1`);
+        const lists = [...master.matchAll(/^#EXT-X-MEDIA:TYPE=SUBTITLES,.*URI="([^"]+)"/gm)];
+        assertEquals(lists.length, 2);
+        for (const [, list] of lists) {
+          for (const link of (await read(target, list!)).split("\n").filter((one) => one.startsWith("http"))) {
+            const text = await read(target, link);
+            assertLessOrEqual(text.length, 4 * 1024 * 1024, link);
+            const count = text.split("-->").length - 1;
+            assert(count > 1000 && count <= 20_100, `${count} in ${link}`);
           }
         }
       });
