@@ -261,8 +261,26 @@ export interface HttpClientAnswer {
 
 /** HTTP/1.1 requests to a chosen address. `fetch` cannot do this: it resolves names itself, after any check. */
 export interface HttpClientPort {
+  /** Finds which of several addresses is reached first; absent: they are used in turn. */
+  readonly race?: AddressRace;
   /** Follows no redirects. A connection whose body was read to its end may serve another request. Rejects with `connection_failed` or the signal's reason. */
   open(request: HttpClientRequest): Promise<HttpClientAnswer>;
+}
+
+/** Addresses of one name, and how they are connected to. */
+export interface Racers {
+  readonly addresses: readonly string[];
+  readonly port: number;
+  readonly localAddress?: string;
+  readonly signal: AbortSignal;
+}
+
+/** Which of a name's addresses is used (happy eyeballs, RFC 8305). */
+export interface AddressRace {
+  /** Four of the addresses at most, in the order in which to use them: the winner first, if there is one. Rejects with the signal's reason. */
+  order(racers: Racers): Promise<readonly string[]>;
+  /** The next order of these addresses begins with a race: the winner of the last one was of no use. */
+  forget(racers: Racers): void;
 }
 
 /** Which runtime this is. */

@@ -7,7 +7,16 @@ import { canonicalHost } from "../../src/discovery/addresses.ts";
 import { deadline } from "../../src/bytes/deadline.ts";
 import { gunzipped } from "../../src/bytes/gunzip.ts";
 import { hasCode, MillraceError } from "../../src/errors.ts";
-import type { Clock, FetchOptions, HttpClientAnswer, HttpClientPort, NetworkPort, Route } from "../../src/ports.ts";
+import type {
+  AddressRace,
+  Clock,
+  FetchOptions,
+  HttpClientAnswer,
+  HttpClientPort,
+  NetworkPort,
+  Racers,
+  Route,
+} from "../../src/ports.ts";
 import { VERSION } from "../../src/version.ts";
 
 /** Addresses of one name that are tried at most, and the deadline of each while others are left, ms. */
@@ -46,9 +55,11 @@ export function createFetch({ httpClient, network, clock }: FetchParts): typeof 
     if (!headers.has("accept")) headers.set("accept", "*/*");
     const route = { ...(proxy && { proxy }), ...(localAddress && { localAddress }) };
     const addresses = isLiteral ? [host] : await addressesOf(host, route, network, signal);
+    const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
+    const racers = { addresses, port, signal, ...(localAddress && { localAddress }) };
     const answer = await openOne(
-      addresses,
-      signal,
+      httpClient.race,
+      racers,
       clock,
       (address, limited) => httpClient.open({ url, address, method, headers, isLenient, signal: limited, ...route }),
     );
@@ -69,25 +80,28 @@ async function addressesOf(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   if (proxy !== undefined) return [host];
-  if (localAddress === undefined) return (await network.resolve(host, { signal })).slice(0, MAX_ADDRESSES);
+  if (localAddress === undefined) return await network.resolve(host, { signal });
   const found = await network.resolve(host, { signal, localAddresses: [localAddress] });
   const usable = found.filter((address) => net.isIP(address) === net.isIP(localAddress));
   if (usable.length === 0) throw new MillraceError("not_found", `${host} has no address that ${localAddress} reaches`);
-  return usable.slice(0, MAX_ADDRESSES);
+  return usable;
 }
 
 async function openOne(
-  addresses: readonly string[],
-  signal: AbortSignal,
+  race: AddressRace | undefined,
+  racers: Racers,
   clock: Clock,
   open: (address: string, signal: AbortSignal) => Promise<HttpClientAnswer>,
 ): Promise<HttpClientAnswer> {
+  const { signal } = racers;
+  const addresses = await race?.order(racers) ?? racers.addresses.slice(0, MAX_ADDRESSES);
   for (const address of addresses.slice(0, -1)) {
     const limit = deadline(clock, ATTEMPT_MS, undefined);
     try {
       return await open(address, AbortSignal.any([signal, limit.signal]));
     } catch (error) {
       if (signal.aborted || !(limit.signal.aborted || hasCode(error, "connection_failed"))) throw error;
+      race?.forget(racers);
     } finally {
       limit.cancel();
     }

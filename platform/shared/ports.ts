@@ -4,6 +4,7 @@ import { faultFields } from "../../src/bytes/guarded-clock.ts";
 import type { Ports, RuntimeFacts, RuntimeUsage, TcpPort } from "../../src/ports.ts";
 import { createClock } from "./clock.ts";
 import { sha1, sha256 } from "./digests.ts";
+import { TcpAddressRace } from "./address-race.ts";
 import { createFetch } from "./fetch.ts";
 import { deviceTls } from "./device-tls.ts";
 import { files } from "./files.ts";
@@ -37,7 +38,11 @@ const PLATFORMS: readonly RuntimeFacts["platform"][] = ["linux", "win32", "andro
 /** All ports of this machine on one runtime. */
 export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Ports {
   const { clock, pendingTimers } = createClock((timer) => unref(timer));
-  const httpClient = createHttpClient(parts.received === undefined ? {} : { received: parts.received });
+  const race = new TcpAddressRace({ tcp: parts.tcp, clock });
+  const httpClient = {
+    ...createHttpClient(parts.received === undefined ? {} : { received: parts.received }),
+    race,
+  };
   const log = createLogger({ ...options.log, clock, write: (line) => void process.stderr.write(line) });
   const failed = (error: unknown) => log.log("error", "a fault in a check of the HTTP server", faultFields(error));
   const platform = PLATFORMS.find((name) => name === process.platform) ?? "linux";

@@ -192,13 +192,17 @@ export async function requireSuccess({ status, url, body }: OpenedUrl): Promise<
   throw new MillraceError(code, `${hostOf(url)} answered ${status}`, { detail: { status } });
 }
 
-/** Tries the addresses in turn. */
+/** Tries the addresses in turn, the one that is reached first before the others. */
 async function openOne(
   ports: FetchPorts,
   request: Omit<HttpClientRequest, "address" | "signal">,
-  addresses: readonly string[],
+  found: readonly string[],
   signal: AbortSignal,
 ): Promise<HttpClientAnswer> {
+  const { race } = ports.httpClient;
+  const port = Number(request.url.port || (request.url.protocol === "https:" ? 443 : 80));
+  const racers = { addresses: found, port, signal };
+  const addresses = await race?.order(racers) ?? found;
   for (const [i, address] of addresses.entries()) {
     if (i === addresses.length - 1) return await ports.httpClient.open({ ...request, address, signal });
     const attempt = new AbortController();
@@ -207,6 +211,7 @@ async function openOne(
       return await ports.httpClient.open({ ...request, address, signal: AbortSignal.any([signal, attempt.signal]) });
     } catch (error) {
       if (signal.aborted || !(attempt.signal.aborted || hasCode(error, "connection_failed"))) throw error;
+      race?.forget(racers);
     } finally {
       late.cancel();
     }

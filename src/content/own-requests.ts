@@ -47,6 +47,7 @@ export class OwnRequests {
         return await fetch(input, { ...init, headers: await this.#mark(headers) });
       },
       httpClient: {
+        ...httpClient,
         open: async (request) =>
           await httpClient.open({ ...request, headers: await this.#mark(new Headers(request.headers)) }),
       },
