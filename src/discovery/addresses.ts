@@ -31,6 +31,11 @@ export function isUsable(address: SocketAddress): boolean {
   return host !== null && !UNUSABLE.has(ipaddr.parse(host).range());
 }
 
+/** True for an IPv6 address of one link, which can't be dialled without its interface: Node and Bun name that after a `%`, Deno does not. */
+export function isOfLink(host: string): boolean {
+  return /^fe[89ab][0-9a-f]:/i.test(host);
+}
+
 /** The IPv6 range assigned to networks (IANA); addresses outside it have special uses. */
 const GLOBAL_UNICAST = ipaddr.parseCIDR("2000::/3") as [ipaddr.IPv6, number];
 

@@ -6,7 +6,7 @@
 import { scanBencode } from "../bytes/bencode.ts";
 import { concatBytes } from "../bytes/hex.ts";
 import type { SocketAddress, UdpSocket } from "../ports.ts";
-import { addressKey } from "./addresses.ts";
+import { addressKey, isOfLink } from "./addresses.ts";
 import { decodePeers, encodePeer, type Family, familyOf } from "./dht-contacts.ts";
 import { type NearnessOf, type QueryRates, withoutNearer } from "./dht-guard.ts";
 
@@ -105,7 +105,7 @@ export class DhtSocket {
   #receive(data: Uint8Array, from: SocketAddress): void {
     if (this.#closed || data.length > MAX_DATAGRAM_BYTES || from.port === 0) return;
     // Nobody else can use an address of one link.
-    if (familyOf(from.host) !== this.#family || from.host.includes("%")) return;
+    if (familyOf(from.host) !== this.#family || isOfLink(from.host)) return;
     const key = addressKey(from);
     // A host that we did not ask can only send queries; above the rate limit its datagrams are not even read.
     const mayAnswer = this.#asked.has(key);

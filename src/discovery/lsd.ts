@@ -2,7 +2,7 @@
 import { faultFields, guarded } from "../bytes/guarded-clock.ts";
 import { toHex } from "../bytes/hex.ts";
 import type { Clock, Logger, SocketAddress, Timer, UdpPort, UdpSocket } from "../ports.ts";
-import { addressKey } from "./addresses.ts";
+import { addressKey, isOfLink } from "./addresses.ts";
 import { decodeLsd, encodeLsd, MAX_LSD_INFOHASHES } from "./lsd-message.ts";
 import type { DiscoverySourceStatus } from "./types.ts";
 
@@ -176,8 +176,7 @@ export class LocalDiscovery {
   }
 
   #receive(datagram: Uint8Array, from: SocketAddress): void {
-    // An address of one link cannot be dialled without its interface.
-    if (this.#closed || from.host.includes("%")) return;
+    if (this.#closed || isOfLink(from.host)) return;
     const message = decodeLsd(datagram);
     if (message === null || message.cookie === this.#cookie) return;
     const named = new Set(message.infohashes.map(toHex));

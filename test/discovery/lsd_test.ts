@@ -79,7 +79,7 @@ function fakeUdp() {
   return {
     port,
     sent,
-    deliver: (data: Uint8Array) => deliver(data, { host: "10.0.0.5", port: 6771 }),
+    deliver: (data: Uint8Array, host = "10.0.0.5") => deliver(data, { host, port: 6771 }),
     lastSent: () => last,
     closed: () => closed,
   };
@@ -142,6 +142,16 @@ test("LocalDiscovery ignores its own announces and those of unknown swarms", asy
   lsd.close();
   deliver(encodeLsd(GROUP, { port: 9, infohashes: [hash(1)], cookie: "x" }));
   assertEquals([found.length, closed()], [0, 1]);
+});
+
+test("LocalDiscovery reports no address of one link, with or without its interface", async () => {
+  const { lsd, deliver } = await fakeLsd();
+  const found: string[] = [];
+  lsd.join(hash(1), ({ host }) => found.push(host));
+  const hello = encodeLsd(GROUP, { port: 9, infohashes: [hash(1)], cookie: "x" });
+  for (const host of ["fe80::9%eth0", "fe80::9", "febf:1::9", "fd00::9", "fec0::9"]) deliver(hello, host);
+  assertEquals(found, ["fd00::9", "fec0::9"]);
+  lsd.close();
 });
 
 test("LocalDiscovery stays silent while there is no listening port", async () => {
