@@ -22,8 +22,16 @@ const MAX_LASTING = 32;
 /** Characters of a segment: as many as are spoken in ten hours. */
 const MAX_CHARACTERS = 1 << 19;
 
+/**
+ * Texts that are shown at once: several screens full. Thousands of them, as scripts that draw with texts have, stop a browser's
+ * page for minutes.
+ */
+const MAX_AT_ONCE = 50;
+
 /** What a segment has room for. */
 class Room {
+  /** When the texts end that are shown where the newest one begins. */
+  #endsMs: number[] = [];
   #cues = MAX_CUES;
   #characters = MAX_CHARACTERS;
 
@@ -35,6 +43,9 @@ class Room {
   add(cues: Cue[], more: readonly Cue[]): void {
     for (const cue of more) {
       if (this.isFull) return;
+      this.#endsMs = this.#endsMs.filter((endMs) => endMs > cue.startMs);
+      if (this.#endsMs.length >= MAX_AT_ONCE) continue;
+      this.#endsMs.push(cue.endMs);
       this.#cues--;
       this.#characters -= cue.text.length;
       cues.push(cue);

@@ -82,3 +82,23 @@ test("SegmentTexts.read() gives WebVTT of mkvmerge the settings that stand besid
   assertEquals(found.map((cue) => cue.settings), ["line:0 align:start", "position:10%", "", "", ""]);
   assertEquals(found.map((cue) => cue.text), ["1", "2", "3", "4", "5"]);
 });
+
+test("SegmentTexts.read() gives 50 of the texts that are shown at once, and those that come after them", async () => {
+  const texts = [
+    ...Array.from({ length: 4000 }, (_, n) => text(0, 1000, `sign ${n}`)),
+    text(1500, 100, "speech"),
+  ];
+  const block = simpleBlock(1, 0, 0x80, new Uint8Array(200));
+  const file = matroska([cluster(0, [block, ...texts])], {
+    durationMs: 2000,
+    tracks: [
+      trackEntry(1, "video", "V_MPEG2", [element(0x23e383, 40_000_000)]),
+      element(0xae, [element(0xd7, 2), element(0x83, 17), element(0x86, "S_TEXT/UTF8")]),
+    ],
+    after: (base) => [cues(base, [[0, 0, null]])],
+  });
+  const { hls } = await openBytes(file, { segmentTargetMs: 2000 });
+  const found = await hls.texts!.read(0, 0, new MemorySource(file), NEVER);
+  assertEquals(found.length, 51);
+  assertEquals(found.at(-1)!.text, "speech");
+});
