@@ -12,7 +12,7 @@ import { openPlayerPage } from "../test/browser/support.ts";
 import { seedFiles, serveEngine, temporaryDirectory } from "../test/support/engine.ts";
 import { makeFilm, nameOf, ROWS } from "./player-table/films.ts";
 import { kodiIn } from "./player-table/kodi.ts";
-import { pagePlayers } from "./player-table/pages.ts";
+import { pagePlayers, PAGES } from "./player-table/pages.ts";
 import { cellOf, type Player, PROGRAMS } from "./player-table/players.ts";
 
 const args = process.argv.slice(2);
@@ -29,11 +29,12 @@ await chmod(home.path, 0o777);
 const files: { path: string; bytes: Uint8Array }[] = [];
 for (const row of rows) files.push({ path: nameOf(row), bytes: await makeFilm(row, home.path) });
 const seeder = await seedFiles(files, { name: "table" });
-const page = await openPlayerPage(() => false);
-const engine = await serveEngine({ allowOrigins: [page.origin] });
+// Without a browser where none is asked for.
+const page = PAGES.some(isWanted) ? await openPlayerPage(() => false) : null;
+const engine = await serveEngine({ allowOrigins: page === null ? [] : [page.origin] });
 const kodi = isWanted("Kodi") ? kodiIn(home.path) : null;
 const programs = wanted({ ...PROGRAMS, ...kodi === null ? {} : { Kodi: kodi.play } });
-const inThePage = wanted(pagePlayers(page, shaka));
+const inThePage = page === null ? [] : wanted(pagePlayers(page, shaka));
 const players = [...programs, ...inThePage].map(([name]) => name);
 
 try {
@@ -65,7 +66,7 @@ try {
   }
 } finally {
   await kodi?.close();
-  await page.close();
+  await page?.close();
   await engine.close();
   await seeder.close();
   await home.remove();

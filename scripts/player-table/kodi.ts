@@ -62,6 +62,9 @@ async function startKodi(home: string, ended: () => void): Promise<Running> {
   try {
     await until("Kodi serves", async () => (await fetch(url).catch(() => null))?.ok === true, START_MS);
     await ask("Addons.SetAddonEnabled", { addonid: READER, enabled: true });
+    const found = await ask("Addons.GetAddonDetails", { addonid: READER, properties: ["enabled"] });
+    // Without it Kodi plays all the same, by a reader of its own that lists no texts.
+    if (found?.addon?.enabled !== true) throw new Error(`Kodi lacks ${READER}: install kodi-inputstream-adaptive`);
   } catch (error) {
     await close();
     throw error;

@@ -117,6 +117,9 @@ async function shakaPlayer(address: string): Promise<void> {
   }
 }
 
+/** Names of the players in a browser. */
+export const PAGES = ["hls.js", "page", "shaka-player"] as const;
+
 /** The players in a browser; `shaka`: where the file of that one is, null: it is left out. */
 export function pagePlayers(page: PlayerPage, shaka: string | null): Record<string, Player> {
   return {
