@@ -82,6 +82,8 @@ export class ChannelSources implements ChannelOrigins {
     const player = playerOf(caller);
     // A recording has its time, and there are few. Nothing is done for a change that another one follows.
     if (find() === undefined && !isRecorded) await this.#turns.take(player, signal);
+    // Beside the look into the library: both are waits before the upstream is asked.
+    const hashing = infohashOf(selector.addresses.length === 1 ? first : first + set);
     const addresses = await Promise.all(
       selector.addresses.map(async ({ address, named, item, account = null, ...by }) => {
         const context = { callerIsLocal: caller.callerIsLocal || by.mayNamePrivate };
@@ -95,7 +97,7 @@ export class ChannelSources implements ChannelOrigins {
         await checkedTarget(this.#ports, parseHttpUrl(readPlayerAddress(address).url), false, signal);
       }
     }
-    const infohashHex = running?.metainfo.infohashHex ?? await infohashOf(addresses.length === 1 ? first : first + set);
+    const infohashHex = running?.metainfo.infohashHex ?? await hashing;
     return {
       infohashHex,
       acquire: () => {
