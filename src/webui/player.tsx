@@ -26,6 +26,7 @@ import { LiveBar } from "./live-bar.tsx";
 import { joinMediaSession, listenToKeys } from "./media-keys.ts";
 import { MoreMenu } from "./more-menu.tsx";
 import type { Stream } from "./naming.ts";
+import { isSubtitleName, removeOwnSubtitles, showOwnSubtitles } from "./own-subtitles.ts";
 import { PlayOn } from "./play-on.tsx";
 import { Filling, Notice, Statistics } from "./player-notice.tsx";
 import { type Contact, statusOf } from "./player-status.ts";
@@ -103,6 +104,7 @@ export function Player(props: PlayerProps) {
   const language = useRef(kept("sound"));
   const playing = useRef<Attached>(null);
   const [attempt, setAttempt] = useState(0);
+  const [unread, setUnread] = useState("");
   const [showsFigures, setShowsFigures] = useState(false);
   const isFull = useFullScreen();
   const playback = useVideoState(() => video.current);
@@ -181,6 +183,7 @@ export function Player(props: PlayerProps) {
       depart();
       ending.abort();
       endDrawings();
+      removeOwnSubtitles(element);
       attached?.close();
       leave();
     };
@@ -197,6 +200,7 @@ export function Player(props: PlayerProps) {
   const forget = () => {
     setTrouble("");
     setRefused("");
+    setUnread("");
     setLacks(LACKS_NOTHING);
     setUnsearchable(false);
     setContact("ok");
@@ -225,6 +229,18 @@ export function Player(props: PlayerProps) {
   const state = statusOf({ stat, contact, trouble, undecodable, mute: lacks.sound, unsearchable });
   const isWaiting = trouble === "" && undecodable === "" && (stat === null || stat.status === "prefuf");
   const isIdle = useIdle(() => theatre.current, playback.isPaused || state.isTrouble);
+  const subtitle = (own: File) => {
+    setUnread("");
+    void showOwnSubtitles(video.current!, own).then((isRead) => isRead || setUnread(own.name));
+  };
+  /** Other files than subtitles are for the page. */
+  const drop = (event: DragEvent) => {
+    const own = event.dataTransfer?.files[0];
+    if (own === undefined || !isSubtitleName(own.name)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    subtitle(own);
+  };
   const toggle = (event: Event) => {
     // A finger shows the controls; a mouse has shown them on its way.
     if ((event as PointerEvent).pointerType === "touch") return;
@@ -244,7 +260,7 @@ export function Player(props: PlayerProps) {
   const isMute = lacks.sound !== "" || undecodable !== "";
   return (
     <section class="player">
-      <div ref={theatre} class={isIdle ? "theatre idle" : "theatre"}>
+      <div ref={theatre} class={isIdle ? "theatre idle" : "theatre"} onDrop={drop}>
         <div class="screen">
           <video
             ref={video}
@@ -268,6 +284,7 @@ export function Player(props: PlayerProps) {
           />
           {/* What draws subtitles itself does it here: over the picture, under the controls. */}
           <div class="drawings" />
+          {unread === "" ? null : <p class="drawn-words" role="alert">{text("subtitlesUnread", unread)}</p>}
         </div>
         {isWaiting ? <Filling percent={stat?.progress ?? 0} /> : playback.isStarved ? <div class="wheel" /> : null}
         <div class="top">
@@ -315,7 +332,7 @@ export function Player(props: PlayerProps) {
                 else again();
               }}
             />,
-            <SubtitleMenu key="subtitles" video={() => video.current} />,
+            <SubtitleMenu key="subtitles" video={() => video.current} open={subtitle} />,
           ]}
           cast={<PlayOn stream={stream} at={() => started?.is_live === 0 ? file.lastS : 0} sent={props.sent} />}
           more={

@@ -6,6 +6,7 @@ import type { ApiMediaFile } from "./engine.ts";
 import type { Sounds } from "./hls.ts";
 import { VOLUME_STEP } from "./media-keys.ts";
 import { Menu, Stepper } from "./menu.tsx";
+import { isRemoved, showsOwn } from "./own-subtitles.ts";
 import { keep, kept } from "./preferences.ts";
 import { useEffect, useState } from "./state.ts";
 import { SubtitleDelay } from "./subtitle-delay.ts";
@@ -65,6 +66,8 @@ export function SoundMenu({ tracks, sounds: { list, heard }, pick, choose, video
 /** Properties of `SubtitleMenu`. */
 export interface SubtitleMenuProps {
   readonly video: () => HTMLVideoElement | null;
+  /** Shows a file of the user's own. */
+  readonly open: (file: File) => void;
 }
 
 /** The place of no subtitles. */
@@ -73,7 +76,7 @@ const OFF = -1;
 const DELAY_STEP_S = 0.25;
 
 /** The subtitles that the player knows; those of the language that was chosen last are on. */
-export function SubtitleMenu({ video }: SubtitleMenuProps) {
+export function SubtitleMenu({ video, open }: SubtitleMenuProps) {
   const [tracks, setTracks] = useState<readonly TextTrack[]>([]);
   const [shown, setShown] = useState(OFF);
   const [delayS, setDelayS] = useState(0);
@@ -94,7 +97,9 @@ export function SubtitleMenu({ video }: SubtitleMenuProps) {
       setShown(found.findIndex(({ mode }) => mode === "showing"));
     };
     const added = ({ track }: TrackEvent) => {
-      if (track !== null && isSubtitle(track) && track.language !== "" && track.language === kept("subtitles")) {
+      const isWanted = track !== null && isSubtitle(track) && track.language !== "" &&
+        track.language === kept("subtitles");
+      if (isWanted && !showsOwn(video()!)) {
         show(video()!, track);
       }
       look();
@@ -132,12 +137,25 @@ export function SubtitleMenu({ video }: SubtitleMenuProps) {
           raise={later(DELAY_STEP_S)}
         />
       )}
+      <li>
+        <label class="button">
+          {text("chooseFileHere")}
+          <input
+            type="file"
+            accept=".srt,.vtt"
+            onChange={(event: Event) => {
+              const chosen = (event.target as HTMLInputElement).files?.[0];
+              if (chosen !== undefined) open(chosen);
+            }}
+          />
+        </label>
+      </li>
     </Menu>
   );
 }
 
-function isSubtitle({ kind }: TextTrack): boolean {
-  return kind === "subtitles" || kind === "captions";
+function isSubtitle(track: TextTrack): boolean {
+  return (track.kind === "subtitles" || track.kind === "captions") && !isRemoved(track);
 }
 
 function subtitlesOf(video: HTMLVideoElement): TextTrack[] {

@@ -117,6 +117,35 @@ test("the next episode goes on in full screen, with volume, speed, subtitles and
   assertEquals(troubles, []);
 });
 
+test("a file of subtitles that is dropped on the player is shown, and one that has none is named", async () => {
+  const drop = (name: string, content: string) =>
+    page.evaluate(([name, content]) => {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File([content!], name!));
+      document.querySelector("video")!.dispatchEvent(
+        new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }),
+      );
+    }, [name, content]);
+  const at = await page.evaluate(() => location.hash);
+  await drop("Own.srt", "1\n00:00:00,000 --> 01:00:00,000\nMy own words\n");
+  await until("the own words are shown", async () => await subtitle() === "My own words");
+  assertEquals(await page.evaluate(() => location.hash.split("&t=")[0]), at.split("&t=")[0]);
+  await drop("Empty.vtt", "WEBVTT\n");
+  await page.locator("[role=alert]", { hasText: "“Empty.vtt” has no subtitles" }).waitFor();
+  assertEquals(await subtitle(), "My own words");
+  // Nobody drops with a remote: the menu has a button.
+  await page.locator(".menu > button", { hasText: "Subtitles" }).click();
+  await page.setInputFiles(".menu input[type=file]", {
+    name: "Other.vtt",
+    mimeType: "text/vtt",
+    buffer: Buffer.from("WEBVTT\n\n00:00.000 --> 59:00.000\nOther words\n"),
+  });
+  await until("the other words are shown", async () => await subtitle() === "Other words");
+  assertEquals(await barriers(page), []);
+  await shot(page, "own-subtitles");
+  await page.keyboard.press("Escape");
+});
+
 test("a paused film keeps its session for an hour, and goes on by itself where the session ended nevertheless", async () => {
   const kept = page.waitForRequest(/set_player_activity_timeout&timeout=3600/);
   await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 0) > 1);

@@ -315,4 +315,5 @@ export const DE: Texts = {
   storageSure: "Wirklich alles entfernen, was nicht in Gebrauch ist?",
   storageFreed: "{0} sind jetzt frei.",
   storagePlays: "Es ist in Gebrauch: Wiedergabe beenden und in einer halben Minute noch einmal versuchen.",
+  subtitlesUnread: "„{0}“ hat keine lesbaren Untertitel: Hier gehen .srt- und .vtt-Dateien bis 2 MB.",
 };

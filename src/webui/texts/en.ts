@@ -308,6 +308,7 @@ export const EN = {
   storageSure: "Really remove all that is not in use?",
   storageFreed: "{0} are free now.",
   storagePlays: "It is in use: stop what plays it, and try again half a minute later.",
+  subtitlesUnread: "“{0}” has no subtitles that can be read: this takes .srt and .vtt files of at most 2 MB.",
 };
 
 /** A catalogue of texts. */

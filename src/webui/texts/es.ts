@@ -314,4 +314,5 @@ export const ES: Texts = {
   storageSure: "¿Eliminar todo lo que no está en uso?",
   storageFreed: "Ahora hay {0} libres.",
   storagePlays: "Está en uso: detenga la reproducción y vuelva a intentarlo dentro de medio minuto.",
+  subtitlesUnread: "«{0}» no tiene subtítulos legibles: se aceptan archivos .srt y .vtt de hasta 2 MB.",
 };

@@ -316,4 +316,5 @@ export const FR: Texts = {
   storageSure: "Vraiment supprimer tout ce qui n'est pas utilisé ?",
   storageFreed: "{0} sont libres maintenant.",
   storagePlays: "C'est utilisé : arrêtez la lecture et réessayez dans une demi-minute.",
+  subtitlesUnread: "« {0} » n'a pas de sous-titres lisibles : les fichiers .srt et .vtt de 2 Mo au plus sont acceptés.",
 };

@@ -314,4 +314,5 @@ export const IT: Texts = {
   storageSure: "Rimuovere davvero tutto ciò che non è in uso?",
   storageFreed: "Ora sono liberi {0}.",
   storagePlays: "È in uso: ferma la riproduzione e riprova fra mezzo minuto.",
+  subtitlesUnread: "«{0}» non contiene sottotitoli leggibili: vanno bene file .srt e .vtt fino a 2 MB.",
 };

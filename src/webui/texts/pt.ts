@@ -311,4 +311,5 @@ export const PT: Texts = {
   storageSure: "Remover mesmo tudo o que não está em uso?",
   storageFreed: "Agora há {0} livres.",
   storagePlays: "Está em uso: pare a reprodução e tente de novo em meio minuto.",
+  subtitlesUnread: "“{0}” não tem legendas legíveis: são aceitos arquivos .srt e .vtt de até 2 MB.",
 };

@@ -301,4 +301,5 @@ export const ZH: Texts = {
   storageSure: "确定删除所有未在使用的内容？",
   storageFreed: "已释放 {0}。",
   storagePlays: "正在使用：请停止播放，半分钟后重试。",
+  subtitlesUnread: "“{0}”中没有可读取的字幕：支持不超过 2 MB 的 .srt 和 .vtt 文件。",
 };
