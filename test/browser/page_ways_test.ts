@@ -60,13 +60,6 @@ test("a film whose sound HLS lacks plays as the file itself in a browser that pl
   });
 });
 
-test("a file that HLS refuses plays as it is", async () => {
-  await watch("sound.flac", clip("audio.flac"), async (page, asked) => {
-    await until("there is sound", async () => await soundBytes(page) > 0);
-    assertEquals(asked.some((path) => path.startsWith("/engine/f/")), true);
-  });
-});
-
 test("a film without sound for the browser or a converter shows its pictures, and what is missing in words", async () => {
   await watch("ac3.mp4", clip("mp4-ac3.mp4"), async (page) => {
     await until("pictures are shown", async () => await frames(page) > 10);
