@@ -7,7 +7,7 @@ import { CastCard } from "./cast-card.tsx";
 import { type ApiCastSenders, type ApiLogLine, type ApiSettings, call, type Task } from "./engine.ts";
 import { AccessCard, EngineCard, LimitsCard, TokenCard } from "./settings-cards.tsx";
 import { useEffect, useState } from "./state.ts";
-import { StorageCard } from "./storage-card.tsx";
+import { type ApiStorage, readStorage, StorageCard } from "./storage-card.tsx";
 import { errorText, listFailureText, text, timeText } from "./texts.ts";
 
 /** Time between two checks, ms. */
@@ -31,6 +31,8 @@ interface State {
   readonly senders: ApiCastSenders;
   readonly tasks: readonly Task[];
   readonly lines: readonly ApiLogLine[];
+  /** As it was first; its card looks again by itself. */
+  readonly storage: ApiStorage;
 }
 
 /** The room of settings. */
@@ -40,6 +42,7 @@ export function SettingsPage({ failed }: SettingsPageProps) {
   const [version, setVersion] = useState(0);
   useEffect(() => {
     const ending = new AbortController();
+    let storage = state?.storage ?? null;
     const look = async () => {
       while (!ending.signal.aborted) {
         try {
@@ -49,9 +52,10 @@ export function SettingsPage({ failed }: SettingsPageProps) {
             call<{ tasks: Task[] }>("get_tasks"),
             call<{ lines: ApiLogLine[] }>("get_log"),
           ]);
+          storage ??= await readStorage();
           if (ending.signal.aborted) return;
           setTrouble("");
-          setState({ settings, senders, tasks, lines });
+          setState({ settings, senders, tasks, lines, storage });
         } catch (error) {
           if (ending.signal.aborted) return;
           failed(error);
@@ -72,7 +76,7 @@ export function SettingsPage({ failed }: SettingsPageProps) {
         <div class="cards">
           <EngineCard settings={state.settings} />
           <AccessCard settings={state.settings} changed={changed} />
-          <StorageCard changed={changed} />
+          <StorageCard first={state.storage} changed={changed} />
           <LimitsCard settings={state.settings} changed={changed} />
           <CastCard senders={state.senders} changed={changed} />
           <TokenCard />

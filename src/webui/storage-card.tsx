@@ -25,7 +25,7 @@ interface ApiCachedTorrent {
 }
 
 /** What `storage_list` returns. Bytes. */
-interface ApiStorage {
+export interface ApiStorage {
   readonly kind: ApiSettings["cache"]["kind"];
   /** 0: none. */
   readonly limit: number;
@@ -35,7 +35,7 @@ interface ApiStorage {
 }
 
 /** The first `lines` lines. Rejects with `EngineError`. */
-async function readStorage(lines: number): Promise<ApiStorage> {
+export async function readStorage(lines = STEP): Promise<ApiStorage> {
   const torrents: ApiCachedTorrent[] = [];
   for (;;) {
     const count = Math.min(CALL_LINES, lines - torrents.length);
@@ -45,9 +45,17 @@ async function readStorage(lines: number): Promise<ApiStorage> {
   }
 }
 
-/** The card. `changed`: other cards show what is cached, too. */
-export function StorageCard({ changed }: { readonly changed: () => void }) {
-  const [storage, setStorage] = useState<ApiStorage | null>(null);
+/** Properties of `StorageCard`. */
+export interface StorageCardProps {
+  /** What the card shows at first: a card that grows later would move what has the focus out of sight. */
+  readonly first: ApiStorage;
+  /** Other cards show what is cached, too. */
+  readonly changed: () => void;
+}
+
+/** The card. */
+export function StorageCard({ first, changed }: StorageCardProps) {
+  const [storage, setStorage] = useState(first);
   const [lines, setLines] = useState(STEP);
   const [turn, setTurn] = useState(0);
   const [note, setNote] = useState("");
@@ -82,30 +90,26 @@ export function StorageCard({ changed }: { readonly changed: () => void }) {
   return (
     <article class="card wide storage">
       <h2>{text("storage")}</h2>
-      {storage === null ? <p class="flow" /> : (
-        <div>
-          <Usage storage={storage} />
-          {storage.kind === "seed"
-            ? <p class="note">{text("storageOwn")}</p>
-            : <LimitForm limit={storage.limit} initial={DEFAULT_LIMIT_BYTES[storage.kind]} save={limit} />}
-          {storage.torrents.length === 0 ? <p class="note">{text("storageEmpty")}</p> : null}
-          <ul class="rows">
-            {storage.torrents.map((torrent) => (
-              <Line
-                key={torrent.infohash}
-                torrent={torrent}
-                remove={storage.kind === "seed" ? null : () => remove(torrent.infohash)}
-              />
-            ))}
-          </ul>
-          <div class="actions">
-            {storage.total > storage.torrents.length
-              ? <button type="button" onClick={() => setLines(lines + STEP)}>{text("more")}</button>
-              : null}
-            {storage.kind === "seed" || storage.total === 0 ? null : <EmptyButton empty={() => remove(null)} />}
-          </div>
-        </div>
-      )}
+      <Usage storage={storage} />
+      {storage.kind === "seed"
+        ? <p class="note">{text("storageOwn")}</p>
+        : <LimitForm limit={storage.limit} initial={DEFAULT_LIMIT_BYTES[storage.kind]} save={limit} />}
+      {storage.torrents.length === 0 ? <p class="note">{text("storageEmpty")}</p> : null}
+      <ul class="rows">
+        {storage.torrents.map((torrent) => (
+          <Line
+            key={torrent.infohash}
+            torrent={torrent}
+            remove={storage.kind === "seed" ? null : () => remove(torrent.infohash)}
+          />
+        ))}
+      </ul>
+      <div class="actions">
+        {storage.total > storage.torrents.length
+          ? <button type="button" onClick={() => setLines(lines + STEP)}>{text("more")}</button>
+          : null}
+        {storage.kind === "seed" || storage.total === 0 ? null : <EmptyButton empty={() => remove(null)} />}
+      </div>
       <p class="note" aria-live="polite">{note}</p>
     </article>
   );
