@@ -25,7 +25,7 @@ function twice() {
       },
     });
   const peer = new LivePeer(link(0), { role: "viewer", upBytesPerS: null }, 0);
-  peer.second = new LiveLane(link(1), peer.flight.times);
+  peer.spares.push(new LiveLane(link(1), peer.flight.times));
   return { flight, peer, nonces, lanes: peer.lanes };
 }
 
@@ -52,7 +52,7 @@ test("Flight takes a PONG for the connection that its PING took, and a neighbour
   assertEquals(lanes.map((lane) => lane.flight.isAside), [true, false]);
   assertEquals(flight.inFlightBytes, BLOCK_BYTES);
   flight.dropLane(lanes[1]!);
-  peer.second = null;
+  peer.spares.length = 0;
   assertEquals([flight.inFlightBytes, flight.stalledMs(peer, 3500), flight.isFull(peer)], [0, 3500, true]);
 });
 
@@ -64,6 +64,6 @@ test("LivePeer.needsHeader() has a header go before the blocks of its piece on e
   // The neighbour sent that one itself.
   peer.knowsHeader(8);
   assertEquals([needs(8, first), needs(8, second)], [false, false]);
-  peer.second = null;
+  peer.spares.length = 0;
   assertEquals([needs(9, first), needs(9, first)], [true, false]);
 });

@@ -182,24 +182,25 @@ function join(queue: EventWheel, a: SimHost, b: SimHost, latencyMs: number): boo
   return true;
 }
 
-/** Opens the second connections that `host` wants. */
-export function doubleLinks(queue: EventWheel, host: SimHost): void {
+/** Opens the further connections that `host` wants. */
+export function openSpares(queue: EventWheel, host: SimHost): void {
   for (const [other, { local }] of host.links) {
-    if (local !== null && host.node.wantsSecond(local)) double(queue, host, other);
+    if (local !== null && host.node.wantsSpare(local)) openSpare(queue, host, other);
   }
 }
 
-/** Opens a second connection between two hosts that have one; `a` dials. */
-function double(queue: EventWheel, a: SimHost, b: SimHost): void {
+/** Opens another connection between two hosts that have one; `a` dials. */
+function openSpare(queue: EventWheel, a: SimHost, b: SimHost): void {
   const [there, back] = [a.links.get(b), b.links.get(a)];
-  if (there?.local == null || back?.local == null || there.second !== null) return;
-  there.second = there.another();
-  back.second = back.another();
+  // One at a time, as programs do.
+  if (there?.local == null || back?.local == null || there.spares.length > there.local.spares.length) return;
+  const pair = [there, back].map((link) => [link, link.another()] as const);
+  for (const [link, spare] of pair) link.spares.push(spare);
   queue.after(SET_UP_TRIPS * there.latencyMs + synMs(a, b), () => {
-    for (const link of [there, back]) {
+    for (const [link, spare] of pair) {
       if (!link.open) return;
-      Object.assign(link.second!, { local: link.local, remote: link.remote });
-      link.from.node.doubled(link.local!, link.second!);
+      Object.assign(spare, { local: link.local, remote: link.remote });
+      link.from.node.spareOpened(link.local!, spare);
     }
   });
 }

@@ -9,7 +9,7 @@ import { EventWheel } from "./event-wheel.ts";
 import { Dealing } from "./live-dealing.ts";
 import { Meeting, NEIGHBOURS, SOURCE_LINKS } from "./live-meeting.ts";
 import { SOURCE_QUIET_MS, SOURCE_RETRY_MS } from "../../src/live/swarm/redial.ts";
-import { connect, disconnect, doubleLinks, EPOCH_MS, GENUINE, SimHost, simulatedHeader } from "./live-network.ts";
+import { connect, disconnect, EPOCH_MS, GENUINE, openSpares, SimHost, simulatedHeader } from "./live-network.ts";
 import type { LiveResult, LiveScenario } from "./live-scenario.ts";
 import { beginLog, type MessageLog } from "./message-log.ts";
 import { LiveStream } from "./live-stream.ts";
@@ -218,7 +218,7 @@ export class LiveSimulation {
     if (!host.alive) return;
     if (host !== this.#source || !this.#away) {
       host.node.tick();
-      doubleLinks(this.#queue, host);
+      openSpares(this.#queue, host);
       if (this.#random() < TICK_MS / POLICY.exploreMs && host.links.size >= NEIGHBOURS) host.makeRoom();
       const isQuiet = host === this.#source && this.#queue.nowMs < this.#quietUntilMs;
       if (!isQuiet && host.links.size < NEIGHBOURS && this.#random() < 0.1) this.#meeting.meet(host);

@@ -52,8 +52,8 @@ export class SimLink implements LiveLink, LineQueue {
   /** The sender's view of the far end, and the far end's of the sender. */
   local: LivePeer | null = null;
   remote: LivePeer | null = null;
-  /** The second connection to the far end; null without. */
-  second: SimLink | null = null;
+  /** Further connections to the far end. */
+  readonly spares: SimLink[] = [];
   readonly #parcels: Parcel[] = [];
   /** Virtual ms at which what was sent last arrives. */
   #arrivesMs = 0;
@@ -151,10 +151,10 @@ export class SimLink implements LiveLink, LineQueue {
     return new SimLink(this.#queue, this.from, this.to, this.latencyMs, this.#hangUp);
   }
 
-  /** The connection is gone, and the second one with it. */
+  /** The connection is gone, and the others with it. */
   end(): void {
     this.open = false;
-    this.second?.end();
+    for (const spare of this.spares) spare.end();
     this.#empty();
   }
 

@@ -4,7 +4,7 @@ import { decodeBundle, encodeBundle } from "../../../src/live/bundle.ts";
 import { decodeLiveMessage, encodeLiveMessage } from "../../../src/live/messages.ts";
 import { LiveNode as HonestNode } from "../../../src/live/node/live-node.ts";
 import type { LiveNodeOptions } from "../../../src/live/node/live-options.ts";
-import type { LiveLink } from "../../../src/live/node/neighbour/live-lane.ts";
+import type { LiveLane, LiveLink } from "../../../src/live/node/neighbour/live-lane.ts";
 import type { LivePeer, LivePeerInfo } from "../../../src/live/node/neighbour/live-peer.ts";
 import { POLICY } from "../../../src/live/node/policy.ts";
 import { keepsBlocks, LIAR_UP_SHARE, type LiarKind, liedPlace } from "../../../test/simulation/lies.ts";
@@ -26,8 +26,8 @@ export class LiveNode extends HonestNode {
     return super.connected(new LyingLink(link, this.#options), info);
   }
 
-  override doubled(peer: LivePeer, link: LiveLink): void {
-    super.doubled(peer, new LyingLink(link, this.#options));
+  override spareOpened(peer: LivePeer, link: LiveLink): LiveLane | null {
+    return super.spareOpened(peer, new LyingLink(link, this.#options));
   }
 }
 

@@ -16,7 +16,7 @@ import { Intake } from "./fetch/intake.ts";
 import type { LiveCounters } from "./live-counters.ts";
 import { expendableOf } from "./neighbour/expendable.ts";
 import type { LiveNodeOptions } from "./live-options.ts";
-import { laneStalledMs, LiveLane, type LiveLink } from "./neighbour/live-lane.ts";
+import { laneStalledMs, LiveLane, type LiveLink, MAX_SPARES } from "./neighbour/live-lane.ts";
 import { LivePeer, type LivePeerInfo } from "./neighbour/live-peer.ts";
 import { Parents } from "./trees/parents.ts";
 import { NodeView } from "./neighbour/node-view.ts";
@@ -173,23 +173,30 @@ export class LiveNode {
     return peer;
   }
 
-  /** True when a second connection to `peer` would have its blocks come sooner: packets are lost, and we push to it. */
-  wantsSecond(peer: LivePeer): boolean {
-    return !peer.closed && peer.second === null && this.uploader.flight.line.losesPackets && this.seats.pushesAny(peer);
+  /** True when another connection to `peer` would have its blocks come sooner: packets are lost, and we push to it. */
+  wantsSpare(peer: LivePeer): boolean {
+    if (peer.closed || peer.spares.length >= MAX_SPARES) return false;
+    return this.uploader.flight.line.losesPackets && this.seats.pushesAny(peer);
   }
 
-  /** `link` is a second connection to `peer`, for blocks that are pushed. */
-  doubled(peer: LivePeer, link: LiveLink): void {
-    if (peer.closed || peer.second !== null) return link.close(null);
-    peer.second = new LiveLane(link, peer.flight.times);
+  /** `link` is another connection to `peer`, for blocks that are pushed. Returns it as a lane; null when it is not wanted. */
+  spareOpened(peer: LivePeer, link: LiveLink): LiveLane | null {
+    if (peer.closed || peer.spares.length >= MAX_SPARES) {
+      link.close(null);
+      return null;
+    }
+    const spare = new LiveLane(link, peer.flight.times);
+    peer.spares.push(spare);
     this.uploader.pump(this.#now());
+    return spare;
   }
 
-  /** The second connection to `peer` is gone. What was under way on it is pulled. */
-  halved(peer: LivePeer): void {
-    if (peer.second === null) return;
-    this.uploader.flight.dropLane(peer.second);
-    peer.second = null;
+  /** That connection to `peer` is gone. What was under way on it is pulled. */
+  spareClosed(peer: LivePeer, spare: LiveLane): void {
+    const at = peer.spares.indexOf(spare);
+    if (at < 0) return;
+    this.uploader.flight.dropLane(spare);
+    peer.spares.splice(at, 1);
   }
 
   /** The link of `peer` is gone. */
@@ -266,9 +273,9 @@ export class LiveNode {
     return Math.max(this.uploader.flight.stalledMs(peer, this.#now()), silentMs(peer, this.#now()));
   }
 
-  /** The same for its second connection alone. */
-  stalledOnSecondMs({ second }: LivePeer): number {
-    return second === null ? 0 : laneStalledMs(second, this.#now());
+  /** The same for one of its connections alone. */
+  laneStalledMs(lane: LiveLane): number {
+    return laneStalledMs(lane, this.#now());
   }
 
   /** A block came, requested or pushed. `data` is kept. */

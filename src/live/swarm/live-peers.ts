@@ -21,7 +21,7 @@ import type { MemberMessage } from "../punch-messages.ts";
 import { BOUNDS } from "../node/neighbour/bounds.ts";
 import { POLICY } from "../node/policy.ts";
 import { DIAL_TIMES, RedialPolicy, SOURCE_QUIET_MS } from "./redial.ts";
-import { refuseTwin, SecondLinks } from "./second-links.ts";
+import { refuseTwin, SpareLinks } from "./spare-links.ts";
 import type { SourceProofs } from "./source-proofs.ts";
 import type { Uplink } from "./uplink.ts";
 
@@ -56,7 +56,7 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
   readonly node: LiveNode;
   readonly uplink: Uplink;
   readonly #exchange: ReachExchange;
-  readonly #seconds: SecondLinks;
+  readonly #spares: SpareLinks;
   readonly #broadcast: LiveBroadcast;
   readonly #startedMs = this.now();
   readonly redial = new RedialPolicy(
@@ -82,14 +82,14 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
     this.#exchange = new ReachExchange(context, this);
     const { slots, ports: { tcp } } = context;
     const { clock, node } = this;
-    this.#seconds = new SecondLinks({
+    this.#spares = new SpareLinks({
       clock,
       node,
       tcp,
       slots,
       sessions: () => this.sessions,
       hasPlace: (host) => !this.isClosed && this.makePlace(host),
-      join: (...second) => this.#joinSecond(...second),
+      join: (...spare) => this.#joinSpare(...spare),
       failed: (error) => this.failed(error),
     });
   }
@@ -122,7 +122,7 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
   }
 
   override extended(session: LivePeerSession): void {
-    session.first ??= this.#seconds.firstOf(session);
+    session.first ??= this.#spares.firstOf(session);
     if (session.first === null) this.#endTwin(session);
     super.extended(session);
     if (session.extensions!.live === null || session.first !== null) return;
@@ -135,19 +135,23 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
   joined(session: LivePeerSession): void {
     this.#broadcast.proofs.joined(session);
     this.#exchange.joined(session);
-    this.#seconds.joined(session);
+    this.#spares.joined(session);
   }
 
   memberMessage(session: LivePeerSession, message: MemberMessage): void {
     if (message.type === "source") this.#broadcast.proofs.message(session, message);
-    else if (message.type === "second") this.#seconds.message(session, message);
+    else if (message.type === "second") this.#spares.message(session, message);
     else this.#exchange.message(session, message);
+  }
+
+  spareJoined(first: LivePeerSession): void {
+    this.#spares.spareJoined(first);
   }
 
   override close(): void {
     this.#pexTimer?.cancel();
     this.#exchange.close();
-    this.#seconds.close();
+    this.#spares.close();
     super.close();
   }
 
@@ -234,8 +238,8 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
   }
 
   protected override redundant(older: LivePeerSession, newer: LivePeerSession): LivePeerSession | null {
-    if (older.first !== null || newer.first !== null || this.#seconds.mayJoin(older, newer)) return null;
-    // Introductions name members by their peer ids, so each id has one connection, or a second one that belongs to it.
+    if (older.first !== null || newer.first !== null || this.#spares.mayJoin(older, newer)) return null;
+    // Introductions name members by their peer ids, so each id has one connection, and others that belong to it.
     return isOver(older, this.now()) ? older : super.redundant(older, newer) ?? newer;
   }
 
@@ -249,6 +253,7 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
   protected left(session: LivePeerSession): void {
     this.#admission.release(session.host, session.incoming);
     this.#exchange.left(session);
+    this.#spares.left(session);
   }
 
   protected round(nowMs: number): void {
@@ -259,7 +264,7 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
     }
     this.exchangePeers(nowMs);
     this.#exchange.round();
-    this.#seconds.round();
+    this.#spares.round();
     this.#explore(nowMs);
     for (const session of lobbyLeavers(this.sessions, this.#admission, this.node, nowMs)) {
       session.part("makes room");
@@ -267,7 +272,7 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
     this.#broadcast.everyRound(nowMs);
   }
 
-  /** `session` leads to a member that is connected already, and is no second connection: one of the two ends. */
+  /** `session` leads to a member that is connected already, and is no further connection to it: one of the two ends. */
   #endTwin(session: LivePeerSession): void {
     if (session.peer !== null) return;
     for (const other of [...this.sessions]) {
@@ -278,8 +283,8 @@ export class LivePeers extends Neighbourhood<LivePeerSession, SwarmContext> impl
     }
   }
 
-  /** Shakes hands over a second connection; it counts as incoming, since it is none that we looked for. */
-  #joinSecond(first: LivePeerSession, connection: TcpConnection, token: Uint8Array): void {
+  /** Shakes hands over another connection; it counts as incoming, since it is none that we looked for. */
+  #joinSpare(first: LivePeerSession, connection: TcpConnection, token: Uint8Array): void {
     const session = this.open(first.host, null);
     session.first = first;
     const settings = this.settings();

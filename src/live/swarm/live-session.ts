@@ -5,7 +5,7 @@ import { Neighbour, type NeighbourSwarm } from "../../swarm/neighbours/neighbour
 import type { Reach } from "../../swarm/neighbours/reachability.ts";
 import { BLOCK_BYTES, type ExtendedHandshake, type PeerLink, type PeerLinkHandlers } from "../../wire/types.ts";
 import type { LiveNode } from "../node/live-node.ts";
-import type { LiveLink } from "../node/neighbour/live-lane.ts";
+import { type LiveLane, type LiveLink, MAX_SPARES } from "../node/neighbour/live-lane.ts";
 import type { LivePeer } from "../node/neighbour/live-peer.ts";
 import { blockKey } from "../node/stream/substreams.ts";
 import { decodePunchMessage, type MemberMessage } from "../punch-messages.ts";
@@ -21,6 +21,8 @@ export interface LiveNeighbours extends NeighbourSwarm {
   /** Called when the peer has become a member. */
   joined(session: LivePeerSession): void;
   memberMessage(session: LivePeerSession, message: MemberMessage): void;
+  /** Called when there is another connection to the member of `first`. */
+  spareJoined(first: LivePeerSession): void;
 }
 
 /** A member of one live swarm, or a peer that fetches its metadata. */
@@ -33,10 +35,12 @@ export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLi
   reach: Reach;
   /** True when the connection came by hole punching: nobody can connect to the peer. */
   isPunched = false;
-  /** The second connection to the same member; null without. */
-  second: LivePeerSession | null = null;
-  /** The first one, when this is the second. */
+  /** Further connections to the same member. */
+  readonly spares: LivePeerSession[] = [];
+  /** The first one, when this is another. */
   first: LivePeerSession | null = null;
+  /** This connection as the node sees it, when it is another. */
+  lane: LiveLane | null = null;
   #target: Uint8Array | null = null;
 
   constructor(swarm: LiveNeighbours, id: number, host: string, address: KnownAddress | null) {
@@ -69,7 +73,7 @@ export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLi
     super.extended(info);
     // Without BEP 6 there is no way to reject a request that isn't served.
     if (!isFirst || this.isClosed || info.live === null || !this.info!.fast) return;
-    if (this.first !== null) return this.#double(this.first);
+    if (this.first !== null) return this.#joinFirst(this.first);
     this.link!.unchoke();
     this.link!.interested();
     this.peer = this.swarm.node.connected(new SessionLink(this, this.swarm), { ...info.live, host: this.host });
@@ -77,18 +81,19 @@ export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLi
     this.swarm.joined(this);
   }
 
-  /** This is the second connection to the member of `first`. */
-  #double(first: LivePeerSession): void {
-    if (first.peer === null || first.second !== null) return this.drop();
-    first.second = this;
+  /** This is another connection to the member of `first`. */
+  #joinFirst(first: LivePeerSession): void {
+    if (first.peer === null || first.spares.length >= MAX_SPARES) return this.drop();
+    first.spares.push(this);
     this.link!.unchoke();
     this.link!.interested();
-    this.swarm.node.doubled(first.peer, new SessionLink(this, this.swarm));
+    this.lane = this.swarm.node.spareOpened(first.peer, new SessionLink(this, this.swarm));
+    this.swarm.spareJoined(first);
   }
 
   /** The member at the far end, whichever of its connections this is. */
   get #member(): LivePeer | null {
-    return this.first === null ? this.peer : this.first.second === this ? this.first.peer : null;
+    return this.first === null ? this.peer : this.first.spares.includes(this) ? this.first.peer : null;
   }
 
   live(message: Uint8Array): void {
@@ -132,10 +137,12 @@ export class LivePeerSession extends Neighbour<LiveNeighbours> implements PeerLi
   }
 
   protected left(): void {
-    this.second?.drop();
-    if (this.first?.second === this) {
-      this.first.second = null;
-      if (this.first.peer !== null) this.swarm.node.halved(this.first.peer);
+    for (const spare of [...this.spares]) spare.drop();
+    const { first } = this;
+    const at = first?.spares.indexOf(this) ?? -1;
+    if (at >= 0) {
+      first!.spares.splice(at, 1);
+      if (first!.peer !== null && this.lane !== null) this.swarm.node.spareClosed(first!.peer, this.lane);
     }
     if (this.peer !== null) this.swarm.node.disconnected(this.peer);
   }

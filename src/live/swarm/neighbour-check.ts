@@ -29,24 +29,24 @@ export function faultOf(
 ): { readonly reason: string; readonly isGone: boolean } | null {
   const { peer, link, startedMs } = session;
   if (!session.isReady) return null;
-  if (session.first !== null) return faultOfSecond(session, session.first, node, nowMs);
+  if (session.first !== null) return faultOfSpare(session, session.first, node, nowMs);
   if (peer === null && nowMs - startedMs > STRANGER_MS) return { reason: "not a member", isGone: false };
   if (nowMs - link!.lastReceivedMs > SILENT_MS) return { reason: "silent", isGone: true };
   if (peer !== null && node.stalledMs(peer) > STALLED_MS) return { reason: "takes nothing", isGone: true };
   return null;
 }
 
-/** The same for the second connection to the member of `first`: nothing is lost with it. */
-function faultOfSecond(
+/** The same for another connection to the member of `first`: nothing is lost with it. */
+function faultOfSpare(
   session: LivePeerSession,
   first: LivePeerSession,
   node: LiveNode,
   nowMs: number,
 ): { readonly reason: string; readonly isGone: boolean } | null {
-  if (first.second !== session) {
+  if (!first.spares.includes(session)) {
     return nowMs - session.startedMs > STRANGER_MS ? { reason: "not a member", isGone: false } : null;
   }
   if (nowMs - session.link!.lastReceivedMs > SILENT_MS) return { reason: "silent", isGone: false };
-  const stalledMs = first.peer === null ? 0 : node.stalledOnSecondMs(first.peer);
+  const stalledMs = session.lane === null ? 0 : node.laneStalledMs(session.lane);
   return stalledMs > STALLED_MS ? { reason: "takes nothing", isGone: false } : null;
 }

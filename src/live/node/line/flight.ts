@@ -108,20 +108,26 @@ export class Flight {
   }
 
   /** The connection of `peer` with the least under way; null when each is full, or both together have as much as one may have. */
-  laneTo({ lane, second }: LivePeer): LiveLane | null {
-    if (second === null) return this.isLaneFull(lane) ? null : lane;
+  laneTo({ lane, lanes, spares }: LivePeer): LiveLane | null {
+    if (spares.length === 0) return this.isLaneFull(lane) ? null : lane;
+    let unackedBytes = 0;
+    let least: LiveLane | null = null;
+    for (const one of lanes) {
+      unackedBytes += one.flight.unackedBytes;
+      if (this.isLaneFull(one)) continue;
+      if (least === null || one.flight.unackedBytes < least.flight.unackedBytes) least = one;
+    }
     const mostBytes = Math.max(2 * LEAST_LINK_BYTES, LINK_SHARE * this.line.windowBytes);
-    if (lane.flight.unackedBytes + second.flight.unackedBytes >= mostBytes) return null;
-    const [less, more] = second.flight.unackedBytes < lane.flight.unackedBytes ? [second, lane] : [lane, second];
-    return this.isLaneFull(less) ? this.isLaneFull(more) ? null : more : less;
+    return unackedBytes < mostBytes ? least : null;
   }
 
   /** For how long payload has been under way to `peer` without any of it arriving, ms. */
-  stalledMs({ lane, second }: LivePeer, nowMs: number): number {
-    const firstMs = laneStalledMs(lane, nowMs);
-    return second === null || firstMs === 0 || second.flight.unackedBytes === 0
-      ? firstMs
-      : Math.min(firstMs, laneStalledMs(second, nowMs));
+  stalledMs({ lane, spares }: LivePeer, nowMs: number): number {
+    let stalledMs = laneStalledMs(lane, nowMs);
+    for (const spare of spares) {
+      if (spare.flight.unackedBytes > 0) stalledMs = Math.min(stalledMs, laneStalledMs(spare, nowMs));
+    }
+    return stalledMs;
   }
 
   /** `bytes` of payload were just handed over for `peer` on `lane`. */
@@ -160,7 +166,7 @@ export class Flight {
    * ours, and so wants a PONG.
    */
   echoed(peer: LivePeer, nonce: bigint, atMs: number | null, nowMs: number): boolean {
-    const lane = peer.second !== null && hasMark(peer.second, nonce) ? peer.second : peer.lane;
+    const lane = peer.spares.find((spare) => hasMark(spare, nonce)) ?? peer.lane;
     const { flight } = lane;
     const at = flight.marks.findIndex((mark) => mark.nonce === nonce);
     if (at < 0) return this.#probe?.echoed(peer, nonce, atMs, nowMs) ?? false;

@@ -34,8 +34,8 @@ export interface OwnRequest {
 export class LivePeer {
   /** The connection that everything but pushed blocks takes. It is there as long as the neighbour. */
   readonly lane: LiveLane;
-  /** Another one for pushed blocks; null while there is none. */
-  second: LiveLane | null = null;
+  /** Others for pushed blocks. */
+  readonly spares: LiveLane[] = [];
   readonly info: LivePeerInfo;
   /** Network that it is connected from, as in `subnetOf`; null for our own, or when its host is not known. */
   readonly subnet: string | null;
@@ -85,7 +85,7 @@ export class LivePeer {
 
   /** Its connections, the first one first. */
   get lanes(): readonly LiveLane[] {
-    return this.second === null ? [this.lane] : [this.lane, this.second];
+    return [this.lane, ...this.spares];
   }
 
   /** Least round trip of the last minutes, ms; null before the first. */
@@ -151,8 +151,8 @@ export class LivePeer {
    */
   needsHeader(seq: number, lane: LiveLane): boolean {
     const isNew = this.knowsHeader(seq);
-    if (this.second === null) return isNew;
-    const other = lane === this.second ? this.lane : this.second;
-    return (isNew || other.headers.has(seq)) && lane.headers.add(seq);
+    if (this.spares.length === 0) return isNew;
+    const isElsewhere = this.lanes.some((other) => other !== lane && other.headers.has(seq));
+    return (isNew || isElsewhere) && lane.headers.add(seq);
   }
 }
