@@ -80,7 +80,12 @@ const ROWS: Readonly<Record<string, Row>> = {
   "narrow-mixed-light": { ...NARROW_MIXED, loss: 0.005 },
   "narrow-mixed-heavy": { ...NARROW_MIXED, loss: 0.02 },
   "narrow-mixed-bursts": { ...NARROW_MIXED, loss: 0.01, lossBurst: 5 },
-  "narrow-mixed-closed": { ...NARROW_MIXED, uplinksMbit: [3, 0.6, 1.2, 6, 2.5, 0.5], closedShare: 0.7 },
+  "narrow-mixed-closed": {
+    ...NARROW_MIXED,
+    uplinksMbit: [3, 0.6, 1.2, 6, 2.5, 0.5],
+    closedShare: 0.7,
+    closedToDatagrams: true,
+  },
   "closed-70": { ...WIDE, closedShare: 0.7 },
   "closed-90": { ...WIDE, closedShare: 0.9 },
   "closed-source": { ...WIDE, closedShare: 0.625, closedSource: true },

@@ -9,7 +9,7 @@ When standard input ends, it prints what it has carried as JSON, ends all proces
 What a node sends takes its up-link's time (`uplinkMbit`, 0: none). A packet that finds `queueMs` or more before it in the
 line is dropped. `loss` of the others is lost on the way, on average `lossBurst` in a row. They arrive after the `delayMs` of the sender and of the receiver.
 Down-links take no time. Nobody can open a TCP connection to a closed node. It hears datagrams only from an address and
-port to which it has sent one from the same port within the last minute.
+port to which it has sent one from the same port within the last minute; if it is deaf ("isDeaf"), it hears none.
 """
 import gc
 import heapq
@@ -42,7 +42,7 @@ PRIORITY = 1
 
 
 class Node:
-    def __init__(self, tun, address, uplinkMbit, queueMs, delayMs, loss, lossBurst, isClosed, **_):
+    def __init__(self, tun, address, uplinkMbit, queueMs, delayMs, loss, lossBurst, isClosed, isDeaf=False, **_):
         self.tun = tun
         self.address = socket.inet_aton(address)
         self.byte_s = 8e-6 / uplinkMbit if uplinkMbit > 0 else 0
@@ -59,6 +59,7 @@ class Node:
         self.free_s = 0.0
         # Of a closed node: when it last sent a datagram, by the other's address, the other's port and its own port.
         self.flows = {} if isClosed else None
+        self.is_deaf = isDeaf
 
     def note(self, packet, now):
         """Remembers to whom a closed node sends datagrams."""
@@ -77,7 +78,7 @@ class Node:
         if packet[9] == TCP:
             return packet[at + FLAGS_AT] & SYN_ACK == SYN
         if packet[9] == UDP:
-            return self.flows.get(packet[12:16] + packet[at:at + 4], -FLOW_S) + FLOW_S <= now
+            return self.is_deaf or self.flows.get(packet[12:16] + packet[at:at + 4], -FLOW_S) + FLOW_S <= now
         return False
 
 

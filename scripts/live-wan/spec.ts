@@ -32,6 +32,8 @@ export interface LiveWanSpec {
   /** Share of viewers that nobody can connect to, and whether the source is so. Default 0, false. */
   readonly closedShare?: number;
   readonly closedSource?: boolean;
+  /** No datagram reaches those that are closed, whatever they sent. Default false. */
+  readonly closedToDatagrams?: boolean;
   /** All members have addresses of one /24. Default: each has one of its own. */
   readonly sameSubnet?: boolean;
   /** This many viewers, chosen by chance, swallow every packet from `atS` after the last arrival on. */
@@ -68,6 +70,8 @@ export interface WanNode {
   readonly loss: number;
   readonly lossBurst: number;
   readonly isClosed: boolean;
+  /** Of a closed node: it hears no datagrams. Default false. */
+  readonly isDeaf?: boolean;
 }
 
 /** The places of the network: the source is node 0, viewers are nodes 1 to `viewers`, the tracker is the last one. */
@@ -96,6 +100,7 @@ export function planOf(spec: LiveWanSpec): WanPlan {
     loss: spec.loss ?? 0,
     lossBurst: spec.lossBurst ?? 1,
     isClosed,
+    isDeaf: isClosed && spec.closedToDatagrams === true,
   });
   const nodes = [
     node(0, spec.sourceUplinkMbit, closedSource),

@@ -45,12 +45,13 @@ except TimeoutError: print("nothing")
 `;
 const OPEN: WanNode = { address: "", uplinkMbit: 0, queueMs: 100, delayMs: 20, loss: 0, lossBurst: 1, isClosed: false };
 /** Nodes by what is particular about them. */
-const [PLAIN, SLOW, CLOSED, LOSSY] = [0, 1, 2, 3];
+const [PLAIN, SLOW, CLOSED, LOSSY, DEAF] = [0, 1, 2, 3, 4];
 const NODES: readonly WanNode[] = [
   { ...OPEN, address: "52.0.1.1" },
   { ...OPEN, address: "52.0.2.1", uplinkMbit: 1 },
   { ...OPEN, address: "52.0.3.1", isClosed: true },
   { ...OPEN, address: "52.0.4.1", loss: 0.5 },
+  { ...OPEN, address: "52.0.5.1", isClosed: true, isDeaf: true },
 ];
 
 /** Two programs at nodes of a network. */
@@ -106,6 +107,8 @@ test("WideArea delays packets, drops what a queue does not hold, loses packets, 
     assertEquals(await nodes.connect(PLAIN, CLOSED), "nothing");
     assertEquals(await nodes.connect(CLOSED, PLAIN), "hello");
     assertEquals((await nodes.ask(CLOSED, PLAIN, 1)).count, 1);
+    assertEquals(await nodes.connect(DEAF, PLAIN), "hello");
+    assertEquals((await nodes.ask(DEAF, PLAIN, 1)).count, 0);
 
     network.hole(PLAIN);
     assertEquals((await nodes.ask(CLOSED, PLAIN, 1)).count, 0);

@@ -6,7 +6,7 @@
 /** Weight of one arrival in the share of its connection's arrivals that were late. */
 const LATE_WEIGHT = 0.05;
 /** Arrivals after which the share of a connection means anything. */
-const LEAST_ARRIVALS = 20;
+const LEAST_ARRIVALS = 8;
 /** Fewer connections have no middle one. */
 const LEAST_LINKS = 2;
 /**
