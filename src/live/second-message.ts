@@ -1,4 +1,4 @@
-/** The message of `live1` by which a neighbour is offered a second connection. First byte the type. */
+/** The message of `live1` by which a neighbour is offered further connections. First byte the type. */
 import { MillraceError } from "../errors.ts";
 import { SECOND_TOKEN_BYTES } from "../wire/live-exchange.ts";
 

@@ -9,7 +9,7 @@ const NAME = "live1";
 /** Version of the protocol. */
 const VERSION = 1;
 
-/** Length of the token by which a second connection is known, bytes. */
+/** Length of the token by which a further connection to a neighbour is known, bytes. */
 export const SECOND_TOKEN_BYTES = 8;
 
 /** Latest time that a handshake can carry, Unix seconds: the year 10889. */
