@@ -3,7 +3,7 @@
  * Makes the roots by mmdebstrap and keeps them in `dist/roots`; the runtimes for the built file come from npm. What is for
  * another machine than this runs by qemu-user-static. Needs root, Linux, bubblewrap, and Debian's servers.
  */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import process from "node:process";
@@ -55,6 +55,8 @@ function rootOf(architecture: string, suite: string, emulated: readonly string[]
   const tar = path.join(ROOTS, `${suite}-${architecture}.tar`);
   if (existsSync(tar)) return tar;
   mkdirSync(ROOTS, { recursive: true });
+  // One that fails leaves its beginning, which must not pass for a root.
+  const unfinished = `${tar}.part`;
   // The emulator is there: it would look for it in another way.
   const skip = emulated.length > 0 ? ["--skip=check/qemu"] : [];
   const args = [
@@ -63,11 +65,13 @@ function rootOf(architecture: string, suite: string, emulated: readonly string[]
     "--variant=minbase",
     "--include=libatomic1",
     `--architectures=${architecture}`,
+    "--format=tar",
     suite,
-    tar,
+    unfinished,
   ];
   const [command, ...rest] = [...emulated, "mmdebstrap", ...args];
   outputOf(ROOT, command!, ...rest);
+  renameSync(unfinished, tar);
   return tar;
 }
 
