@@ -31,10 +31,13 @@ const TEST_TIMEOUT_MS = 120_000;
 const JOBS = 4;
 
 /**
- * These take longest, so they begin first: one that begins last runs alone at the end, and a core waits for it. (Node orders
- * files itself.)
+ * These take longest, so they begin first, in this order: one that begins last runs alone at the end, and a core waits for it.
+ * (Node orders files itself.)
  */
-const LONGEST = ["simulation/live", "interop/players", "interop/media_conformance", "interop/transcode", "interop/vlc"];
+const LONGEST = [
+  ...["simulation/live", "interop/transcode", "interop/media_conformance", "interop/players", "interop/vlc"],
+  ...["interop/foreign", "interop/media_test", "interop/broadcast", "interop/web_torrent", "interop/ipv6"],
+];
 
 /** More failed files than this are no accident of a busy machine: they are not run again. */
 const MAX_SECOND_RUNS = 4;
@@ -146,8 +149,10 @@ function batches(files: readonly string[]): string[][] {
   return [...alone, ...shared];
 }
 
-function isLong(file: string): boolean {
-  return LONGEST.some((part) => file.includes(part));
+/** Place of `file` among those that begin first; all others come after them. */
+function rank(file: string): number {
+  const at = LONGEST.findIndex((part) => file.includes(part));
+  return at < 0 ? LONGEST.length : at;
 }
 
 /** Time between two looks whether the process of `SECOND_RUNS_AFTER_PID` still runs, ms. */
@@ -199,7 +204,7 @@ const starting = files.filter((file) => STARTING.some((folder) => file.startsWit
 const built = starting.length > 1 ? buildProgram() : null;
 const runtimes = named.length > 0 ? named : [runtimeName()];
 const apart = files.filter((file) => ALONE.some((folder) => file.startsWith(folder)));
-const together = files.filter((file) => !apart.includes(file)).sort((a, b) => Number(isLong(b)) - Number(isLong(a)));
+const together = files.filter((file) => !apart.includes(file)).sort((a, b) => rank(a) - rank(b));
 
 type Failed = readonly [Runtime, readonly string[] | null];
 /** Runs `step` for one runtime after the other. */
