@@ -120,7 +120,13 @@ function createApiParts(ground: Ground, parts: OpenParts): HttpParts["api"] {
       membersOf: (infohashHex) =>
         broadcasts.list().find(({ metainfo }) => metainfo.infohashHex === infohashHex)?.members() ?? [],
     }),
-    storage: createStorageDesk({ cache, kind: options.cache ?? "ram", manager, known: parts.kept.transportCache }),
+    storage: createStorageDesk({
+      cache,
+      kind: options.cache ?? "ram",
+      manager,
+      known: parts.kept.transportCache,
+      clock: ports.clock,
+    }),
     operating: createOperating({
       options,
       manager,

@@ -12,6 +12,7 @@ import { type DiskShared, DiskStore } from "./disk-store.ts";
 import { HandleCache } from "./handle-cache.ts";
 import { Medium } from "./medium.ts";
 import { PieceHasher } from "./piece-hasher.ts";
+import { CacheWishes } from "./cache-wishes.ts";
 import { DEFAULT_WINDOW_BYTES, NewestPieces } from "./piece-window.ts";
 import { extentPlacement, filePlacement, piecesPerExtent } from "./placement.ts";
 import { restore } from "./restore.ts";
@@ -74,6 +75,7 @@ class DiskCache implements PieceCache {
   readonly #directory: string;
   readonly #shared: DiskShared;
   readonly #handles: HandleCache;
+  readonly #wishes: CacheWishes;
   readonly #stores = new Map<string, Promise<DiskStore>>();
   /** Those of them that have opened. */
   readonly #opened = new Map<string, DiskStore>();
@@ -90,6 +92,8 @@ class DiskCache implements PieceCache {
     this.#directory = options.directory;
     this.#shared = diskShared(options, options.limitBytes ?? 0);
     this.#handles = new HandleCache(options.files);
+    const { files, log } = options;
+    this.#wishes = new CacheWishes(this.#shared.lru, { files, log, path: `${options.directory}/wishes.json` });
   }
 
   get buffers(): BufferPool {
@@ -105,17 +109,32 @@ class DiskCache implements PieceCache {
   }
 
   setLimit(limitBytes: number): Promise<void> {
-    return this.#shared.lru.setLimit(limitBytes);
+    return this.#wishes.setLimit(limitBytes);
+  }
+
+  async keep(infohashHex: string, isKept: boolean): Promise<void> {
+    const { lru } = this.#shared;
+    const store = this.#opened.get(infohashHex);
+    const dormant = this.#dormant.get(infohashHex);
+    const owner = store ?? dormant?.owner;
+    const totalBytes = store?.layout.totalBytes ?? dormant?.totalBytes;
+    if (owner === undefined || totalBytes === undefined || lru.bytesOfAll(owner) === 0) {
+      throw new MillraceError("not_found", "nothing of this torrent is cached");
+    }
+    const saved = isKept ? this.#wishes.keep(infohashHex, totalBytes) : this.#wishes.letGo(infohashHex);
+    lru.keep(owner, this.#wishes.isKept(infohashHex));
+    await saved;
   }
 
   torrents(): StoredTorrent[] {
     const { lru } = this.#shared;
     const open = [...this.#opened].map(([infohashHex, store]): StoredTorrent => {
-      return { infohashHex, usedBytes: lru.bytesOfAll(store), totalBytes: store.layout.totalBytes, isOpen: true };
+      const { totalBytes } = store.layout;
+      return { infohashHex, usedBytes: lru.bytesOfAll(store), totalBytes, isOpen: true, isKept: lru.isKept(store) };
     });
     // Those that were closed last, or used last before the start, stand last.
     const others = [...this.#dormant].reverse().map(([infohashHex, { owner, totalBytes }]): StoredTorrent => {
-      return { infohashHex, usedBytes: lru.bytesOfAll(owner), totalBytes, isOpen: false };
+      return { infohashHex, usedBytes: lru.bytesOfAll(owner), totalBytes, isOpen: false, isKept: lru.isKept(owner) };
     });
     return [...open.reverse(), ...others].filter(({ usedBytes }) => usedBytes > 0);
   }
@@ -152,6 +171,7 @@ class DiskCache implements PieceCache {
     await this.#removing.get(infohashHex)?.catch(() => {});
     await this.#shared.files.remove(`${this.#directory}/${infohashHex}.resume`);
     await this.#shared.files.remove(`${this.#directory}/${infohashHex}`);
+    await this.#wishes.letGo(infohashHex);
   }
 
   async close(): Promise<void> {
@@ -164,6 +184,7 @@ class DiskCache implements PieceCache {
   /** Counts what earlier runs left, removes what no resume file claims, and makes room. */
   async scan(): Promise<void> {
     const { files, lru } = this.#shared;
+    await this.#wishes.load();
     const names = await files.list(this.#directory);
     for (const name of names) {
       if (/^[0-9a-f]{40}\.resume\..+\.tmp$/.test(name)) await files.remove(`${this.#directory}/${name}`);
@@ -176,6 +197,7 @@ class DiskCache implements PieceCache {
     });
     found.sort((a, b) => a.resume.usedMs - b.resume.usedMs);
     for (const { id, resume } of found) this.#addDormant(id, resume);
+    await this.#wishes.retain((id) => this.#dormant.has(id));
     await lru.evict(this.limitBytes === 0 ? 0 : lru.evictableBytes - this.limitBytes);
   }
 
@@ -202,6 +224,7 @@ class DiskCache implements PieceCache {
       },
     });
     this.#forgetDormant(id);
+    this.#shared.lru.keep(store, this.#wishes.isKept(id));
     await restore(
       store,
       fits ? loaded.resume.have : new Bitfield(layout.pieceCount),
@@ -220,6 +243,7 @@ class DiskCache implements PieceCache {
     if (!owner.evictable) lru.change(owner, 0, [...bytes.values()].reduce((sum, n) => sum + n, 0));
     else for (const [unit, n] of bytes) lru.change(owner, unit, n);
     for (const unit of resume.order) lru.touch(owner, unit);
+    lru.keep(owner, this.#wishes.isKept(id));
     this.#dormant.set(id, { owner, totalBytes: resume.totalBytes });
   }
 

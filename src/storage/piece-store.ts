@@ -61,6 +61,8 @@ export interface StoredTorrent {
   readonly totalBytes: number;
   /** Its pieces are read or fetched now. */
   readonly isOpen: boolean;
+  /** Whether the torrent stays when room is needed. */
+  readonly isKept: boolean;
 }
 
 /** All torrents' pieces under one byte limit. */
@@ -78,7 +80,17 @@ export interface PieceCache {
   readonly limitBytes: number;
   /** What is stored, one entry per torrent, those that were used last first. */
   torrents(): readonly StoredTorrent[];
-  /** Changes the limit; a lower one evicts at once what is not protected. Without effect on the user's own files (seeding). */
+  /**
+   * Lets a torrent stay when room is needed, or lets it go again; on disk that lasts. Rejects with `not_found` when nothing
+   * of it is stored, with `too_large` when kept torrents, once whole, would need more than half of the limit. Without
+   * effect on the user's own files (seeding).
+   */
+  keep(infohashHex: string, isKept: boolean): Promise<void>;
+  /**
+   * Changes the limit; a lower one evicts at once what is neither protected nor kept. On disk it lasts until the cache is
+   * opened with another limit than this time. Rejects with `conflict` when kept torrents need more than half of it.
+   * Without effect on the user's own files (seeding).
+   */
   setLimit(limitBytes: number): Promise<void>;
   /** Removes everything stored for a torrent. Rejects with `conflict` while it is open. */
   remove(infohashHex: string): Promise<void>;

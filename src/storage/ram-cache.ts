@@ -5,6 +5,7 @@ import { type Allocate, copyOf } from "../bytes/source.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import { BufferPool } from "./buffer-pool.ts";
+import { CacheWishes } from "./cache-wishes.ts";
 import type { PieceCache, PieceStore, StoredTorrent, TorrentLayout } from "./piece-store.ts";
 import { UnitLru, type UnitOwner } from "./unit-lru.ts";
 
@@ -17,11 +18,12 @@ export interface RamCacheOptions {
 
 /**
  * A cache that lasts as long as the process. With a limit, a closed torrent's pieces stay until their space
- * is needed; without one they are freed when it is closed, because nothing else would ever free them.
+ * is needed; without one they are freed when it is closed, unless it is kept, because nothing else would ever free them.
  */
 export function createRamCache(options: RamCacheOptions): PieceCache {
   const buffers = new BufferPool();
   const lru = new UnitLru(options.limitBytes, () => options.clock.monotonic(), () => {});
+  const wishes = new CacheWishes(lru, null);
   const stores = new Map<string, RamStore>();
   let closed = false;
   return {
@@ -29,11 +31,21 @@ export function createRamCache(options: RamCacheOptions): PieceCache {
     get limitBytes() {
       return lru.limitBytes;
     },
-    setLimit: (limitBytes) => lru.setLimit(limitBytes),
+    setLimit: (limitBytes) => wishes.setLimit(limitBytes),
+    async keep(infohashHex: string, isKept: boolean): Promise<void> {
+      const store = stores.get(infohashHex);
+      if (store === undefined || lru.bytesOfAll(store) === 0) {
+        throw new MillraceError("not_found", "nothing of this torrent is cached");
+      }
+      await (isKept ? wishes.keep(infohashHex, store.layout.totalBytes) : wishes.letGo(infohashHex));
+      lru.keep(store, isKept);
+      if (store.closed) await store.close();
+    },
     torrents() {
       const found = [...stores].map(([infohashHex, store]): StoredTorrent => {
         const { totalBytes } = store.layout;
-        return { infohashHex, usedBytes: lru.bytesOfAll(store), totalBytes, isOpen: !store.closed };
+        const usedBytes = lru.bytesOfAll(store);
+        return { infohashHex, usedBytes, totalBytes, isOpen: !store.closed, isKept: lru.isKept(store) };
       });
       return found.reverse().filter(({ usedBytes }) => usedBytes > 0);
     },
@@ -49,17 +61,20 @@ export function createRamCache(options: RamCacheOptions): PieceCache {
       }
       if (known?.fits(layout)) return known.reopen();
       known?.clear();
+      if (known !== undefined) lru.drop(known);
       const store = new RamStore(layout, lru, buffers);
+      lru.keep(store, wishes.isKept(layout.infohashHex));
       stores.set(layout.infohashHex, store);
       return store;
     },
-    // deno-lint-ignore require-await
     async remove(infohashHex: string): Promise<void> {
       const store = stores.get(infohashHex);
       if (store === undefined) return;
       if (!store.closed) throw new MillraceError("conflict", "this torrent's pieces are in use");
       store.clear();
+      lru.drop(store);
       stores.delete(infohashHex);
+      await wishes.letGo(infohashHex);
     },
     // deno-lint-ignore require-await
     async close(): Promise<void> {
@@ -148,7 +163,7 @@ class RamStore implements PieceStore, UnitOwner {
     this.closed = true;
     this.protect = () => false;
     this.onLost = () => {};
-    if (this.#lru.limitBytes === 0) this.clear();
+    if (this.#lru.limitBytes === 0 && !this.#lru.isKept(this)) this.clear();
     return Promise.resolve();
   }
 

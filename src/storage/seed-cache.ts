@@ -48,8 +48,9 @@ export function createSeedCache(options: Omit<DiskCacheOptions, "limitBytes">): 
     torrents: () =>
       [...stores].reverse().map(([infohashHex, store]) => {
         const { totalBytes } = store.layout;
-        return { infohashHex, usedBytes: shared.lru.bytesOfAll(store), totalBytes, isOpen: true };
+        return { infohashHex, usedBytes: shared.lru.bytesOfAll(store), totalBytes, isOpen: true, isKept: true };
       }),
+    keep: () => Promise.resolve(),
     setLimit: () => Promise.resolve(),
     // They are the user's.
     remove: () => Promise.resolve(),

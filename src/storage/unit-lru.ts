@@ -41,6 +41,8 @@ export class UnitLru {
   /** Bytes of owners that aren't evictable. */
   readonly #fixed = new Map<UnitOwner, number>();
   #fixedSum = 0;
+  /** Owners of which nothing is evicted. */
+  readonly #kept = new Set<UnitOwner>();
   #searchAfterMs = -Infinity;
   #noticeAfterMs = -Infinity;
 
@@ -67,6 +69,16 @@ export class UnitLru {
     let sum = this.#fixed.get(owner) ?? 0;
     for (const { bytes } of this.#owners.get(owner)?.values() ?? []) sum += bytes;
     return sum;
+  }
+
+  /** Nothing of a kept owner is evicted, whatever the limit. */
+  keep(owner: UnitOwner, isKept: boolean): void {
+    if (isKept) this.#kept.add(owner);
+    else this.#kept.delete(owner);
+  }
+
+  isKept(owner: UnitOwner): boolean {
+    return this.#kept.has(owner);
   }
 
   /** Bytes that count towards the limit. */
@@ -124,6 +136,7 @@ export class UnitLru {
     const fixed = this.#fixed.get(owner);
     if (fixed !== undefined) this.#fixed.set(heir, fixed);
     this.#fixed.delete(owner);
+    this.keep(heir, this.#kept.delete(owner));
     const units = this.#owners.get(owner);
     if (units === undefined) return;
     for (const entry of units.values()) entry.owner = heir;
@@ -135,6 +148,7 @@ export class UnitLru {
   drop(owner: UnitOwner): void {
     this.#fixedSum -= this.#fixed.get(owner) ?? 0;
     this.#fixed.delete(owner);
+    this.#kept.delete(owner);
     for (const entry of [...this.#owners.get(owner)?.values() ?? []]) {
       this.#evictableSum -= entry.bytes;
       this.#forget(entry);
@@ -167,7 +181,7 @@ export class UnitLru {
     const deletions: Promise<void>[] = [];
     for (const entry of this.#order) {
       if (freed >= bytes) break;
-      if (!entry.owner.mayEvict(entry.unit)) continue;
+      if (this.#kept.has(entry.owner) || !entry.owner.mayEvict(entry.unit)) continue;
       freed += entry.bytes;
       deletions.push(entry.owner.evict(entry.unit));
     }

@@ -337,6 +337,7 @@ export class TorrentSwarmManager implements SwarmManager {
         return cache.limitBytes;
       },
       torrents: () => cache.torrents(),
+      keep: (infohashHex, isKept) => cache.keep(infohashHex, isKept),
       setLimit: (limitBytes) => cache.setLimit(limitBytes),
       remove: (infohashHex) => cache.remove(infohashHex),
       close: () => cache.close(),

@@ -73,19 +73,21 @@ export function StorageCard({ first, changed }: StorageCardProps) {
     void look();
     return () => ending.abort();
   }, [lines, turn]);
-  const act = async (work: Promise<string>) => {
+  const act = async (work: Promise<string>, refused: (error: unknown) => string) => {
     setNote("");
-    setNote(await work.catch(refusal));
+    setNote(await work.catch(refused));
     setTurn((before) => before + 1);
     changed();
   };
   const remove = (infohash: string | null) => {
     const work = call<{ freed: number }>("storage_remove", infohash === null ? {} : { infohash });
-    void act(work.then(({ freed }) => text("storageFreed", bytesText(freed))));
+    void act(work.then(({ freed }) => text("storageFreed", bytesText(freed))), refusal);
   };
   const limit = (gigabytes: number) => {
     const bytes = String(Math.round(gigabytes * GIGABYTE));
-    void act(call("storage_limit", { bytes }).then(() => text("saved")));
+    // The engine's own words: at least so much, or kept torrents need more.
+    const refused = (error: unknown) => text("failed", errorText(error));
+    void act(call("storage_limit", { bytes }).then(() => text("saved")), refused);
   };
   return (
     <article class="card wide storage">
@@ -115,7 +117,7 @@ export function StorageCard({ first, changed }: StorageCardProps) {
   );
 }
 
-/** What somebody may do who is refused: `conflict` is what plays. */
+/** What somebody may do whose removal is refused: `conflict` is what plays. */
 function refusal(error: unknown): string {
   return error instanceof EngineError && error.code === 8 ? text("storagePlays") : text("failed", errorText(error));
 }

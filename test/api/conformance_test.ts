@@ -216,7 +216,7 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
     total: "=0",
     torrents: [] as never,
   }],
-  ["storage_remove", "", { freed: "=0" }],
+  ["storage_remove", "", { freed: "=0", in_use: "=0" }],
   ["storage_limit", "bytes=536870912", OK],
   ["get_settings", "", {
     version: { version: "string", code: "integer", platform: "string" },
@@ -251,7 +251,8 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
 ];
 /**
  * These need a file, a web server, an account, a player or a task: content_test.ts, icons_test.ts, players_test.ts,
- * imports_test.ts, external_test.ts, guide_test.ts, lists_test.ts, broadcasts_test.ts, recordings_test.ts, ../account.
+ * imports_test.ts, external_test.ts, guide_test.ts, lists_test.ts, broadcasts_test.ts, recordings_test.ts, storage_test.ts,
+ * ../account.
  */
 const ELSEWHERE = [
   "get_media_files",
@@ -273,6 +274,7 @@ const ELSEWHERE = [
   "broadcast_start",
   "broadcast_stop",
   "set_cast_sender",
+  "storage_keep",
 ];
 
 test("every method answers over HTTP in the documented shape", async () => {

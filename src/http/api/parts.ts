@@ -51,10 +51,21 @@ export interface Operating {
 export interface StorageDesk {
   /** Those used last first, at most `count` from `first` on; `total` of all. */
   list(first: number, count: number): Promise<{ readonly total: number; readonly torrents: readonly CachedTorrent[] }>;
-  /** Removes a torrent, or with null all that are not in use; returns the bytes that are free now. Rejects with `not_found`, `conflict`, `denied`. */
-  remove(infohashHex: string | null): Promise<number>;
-  /** Until the engine ends; 0: none. Rejects with `denied` where the files are the user's own. */
+  /** Removes a torrent, kept or not. Rejects with `not_found`, `conflict` while it is in use, `denied`, `too_busy`. */
+  remove(infohashHex: string, signal: AbortSignal): Promise<RemovedTorrents>;
+  /** Removes all that are neither kept nor in use. Rejects with `denied`. */
+  removeAll(signal: AbortSignal): Promise<RemovedTorrents>;
+  /** Lets a torrent stay when room is needed, or lets it go. Rejects with `not_found`, `too_large`, `denied`. */
+  keep(infohashHex: string, isKept: boolean): Promise<void>;
+  /** 0: none; on disk it lasts. Rejects with `conflict` for kept torrents, `denied` where the files are the user's own. */
   setLimit(limitBytes: number): Promise<void>;
+}
+
+/** What was removed from the cache. */
+export interface RemovedTorrents {
+  readonly freedBytes: number;
+  /** Torrents that stayed because they are in use. */
+  readonly inUseCount: number;
 }
 
 /** A torrent in the cache. */
@@ -65,6 +76,8 @@ export interface CachedTorrent {
   readonly usedBytes: number;
   readonly totalBytes: number;
   readonly isInUse: boolean;
+  /** Whether the torrent stays when room is needed. */
+  readonly isKept: boolean;
 }
 
 /** State of a torrent before it plays. */

@@ -306,7 +306,7 @@ export const DE: Texts = {
   raise: "{0}: mehr",
   storage: "Speicher",
   storageLimit: "Grenze, GB",
-  storageHint: "0 heißt unbegrenzt. Gilt, bis die Engine endet; die Vorgabe ist {0}. Was läuft, wird nie entfernt.",
+  storageHint: "0 heißt unbegrenzt. Die Vorgabe ist {0}. Was läuft, wird nie entfernt.",
   storageShare: "{0} von {1} sind da ({2} %)",
   storageInUse: "in Gebrauch",
   storageEmpty: "Der Cache ist leer.",

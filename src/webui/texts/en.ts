@@ -299,7 +299,7 @@ export const EN = {
   raise: "{0}: more",
   storage: "Storage",
   storageLimit: "Limit, GB",
-  storageHint: "0 is no limit. Kept until the engine ends; the default is {0}. What plays is never removed.",
+  storageHint: "0 is no limit. The default is {0}. What plays is never removed.",
   storageShare: "{0} of {1} is here ({2} %)",
   storageInUse: "in use",
   storageEmpty: "Nothing is cached.",

@@ -304,8 +304,7 @@ export const ES: Texts = {
   raise: "{0}: más",
   storage: "Almacenamiento",
   storageLimit: "Límite, GB",
-  storageHint:
-    "0 es sin límite. Vale hasta que el motor termine; el valor inicial es {0}. Lo que se reproduce nunca se elimina.",
+  storageHint: "0 es sin límite. El valor inicial es {0}. Lo que se reproduce nunca se elimina.",
   storageShare: "{0} de {1} está aquí ({2} %)",
   storageInUse: "en uso",
   storageEmpty: "No hay nada en la caché.",

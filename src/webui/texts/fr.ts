@@ -306,8 +306,7 @@ export const FR: Texts = {
   raise: "{0} : plus",
   storage: "Stockage",
   storageLimit: "Limite, Go",
-  storageHint:
-    "0 : sans limite. Valable jusqu'à l'arrêt du moteur ; par défaut : {0}. Ce qui est lu n'est jamais supprimé.",
+  storageHint: "0 : sans limite. Par défaut : {0}. Ce qui est lu n'est jamais supprimé.",
   storageShare: "{0} sur {1} sont là ({2} %)",
   storageInUse: "utilisé",
   storageEmpty: "Rien n'est en cache.",

@@ -305,7 +305,7 @@ export const IT: Texts = {
   storage: "Archivio",
   storageLimit: "Limite, GB",
   storageHint:
-    "0 significa senza limite. Vale finché il motore è in esecuzione; il valore predefinito è {0}. Ciò che è in riproduzione non viene mai rimosso.",
+    "0 significa senza limite. Il valore predefinito è {0}. Ciò che è in riproduzione non viene mai rimosso.",
   storageShare: "{0} di {1} sono qui ({2} %)",
   storageInUse: "in uso",
   storageEmpty: "La cache è vuota.",

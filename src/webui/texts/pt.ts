@@ -302,7 +302,7 @@ export const PT: Texts = {
   raise: "{0}: mais",
   storage: "Armazenamento",
   storageLimit: "Limite, GB",
-  storageHint: "0 é sem limite. Vale até o motor parar; o padrão é {0}. O que está tocando nunca é removido.",
+  storageHint: "0 é sem limite. O padrão é {0}. O que está tocando nunca é removido.",
   storageShare: "{0} de {1} está aqui ({2} %)",
   storageInUse: "em uso",
   storageEmpty: "Não há nada em cache.",

@@ -292,7 +292,7 @@ export const ZH: Texts = {
   raise: "{0}：增加",
   storage: "存储",
   storageLimit: "上限（GB）",
-  storageHint: "0 表示不限。引擎停止后失效；默认值为 {0}。正在播放的内容不会被删除。",
+  storageHint: "0 表示不限。默认值为 {0}。正在播放的内容不会被删除。",
   storageShare: "已有 {0} / {1}（{2} %）",
   storageInUse: "使用中",
   storageEmpty: "缓存为空。",

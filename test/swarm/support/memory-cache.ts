@@ -71,6 +71,10 @@ export class MemoryCache implements PieceCache {
     return [];
   }
 
+  keep(): Promise<void> {
+    return Promise.resolve();
+  }
+
   setLimit(): Promise<void> {
     return Promise.resolve();
   }
