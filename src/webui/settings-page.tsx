@@ -76,13 +76,14 @@ export function SettingsPage({ failed }: SettingsPageProps) {
         <div class="cards">
           <EngineCard settings={state.settings} />
           <AccessCard settings={state.settings} changed={changed} />
-          <StorageCard first={state.storage} changed={changed} />
           <LimitsCard settings={state.settings} changed={changed} />
           <CastCard senders={state.senders} changed={changed} />
           <TokenCard />
           <AccountCard />
           <DevicesCard />
           <TasksCard tasks={state.tasks} changed={changed} />
+          {/* These two have a whole row, so they stand below the others and leave no gaps between them. */}
+          <StorageCard first={state.storage} changed={changed} />
           <LogCard lines={state.lines} />
         </div>
       )}
