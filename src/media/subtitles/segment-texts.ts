@@ -23,8 +23,8 @@ const MAX_LASTING = 32;
 const MAX_CHARACTERS = 1 << 19;
 
 /**
- * Texts that are shown at once: several screens full. Thousands of them, as scripts that draw with texts have, stop a browser's
- * page for minutes.
+ * Texts that are shown at once: several screens full. Scripts that draw with texts have thousands, which as plain text would
+ * hide the picture.
  */
 const MAX_AT_ONCE = 50;
 
