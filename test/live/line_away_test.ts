@@ -5,8 +5,8 @@ import type { TcpConnection, TcpPort } from "../../src/ports.ts";
 import { until } from "../support/until.ts";
 import { LiveLab } from "./live-lab.ts";
 
-/** TCP over a line that can be cut: then nothing comes, what is sent is lost, and nobody can be reached. */
-class CutLine implements Pick<TcpPort, "connect"> {
+/** TCP over a line that can be cut: then nothing comes, what is sent is lost, and nobody reaches anybody, in either direction. */
+class CutLine implements TcpPort {
   isAway = false;
   readonly #tcp: TcpPort;
 
@@ -14,11 +14,18 @@ class CutLine implements Pick<TcpPort, "connect"> {
     this.#tcp = tcp;
   }
 
-  listen: TcpPort["listen"] = (at, onConnection) => this.#tcp.listen(at, onConnection);
+  listen: TcpPort["listen"] = (at, onConnection) =>
+    this.#tcp.listen(at, (connection) => {
+      if (this.isAway) connection.abort();
+      else onConnection(this.#overLine(connection));
+    });
 
   connect: TcpPort["connect"] = async (target, options) => {
     if (this.isAway) throw new MillraceError("connection_failed", "no route");
-    const connection = await this.#tcp.connect(target, options);
+    return this.#overLine(await this.#tcp.connect(target, options));
+  };
+
+  #overLine(connection: TcpConnection): TcpConnection {
     let isCut = false;
     const isLost = () => isCut ||= this.isAway;
     return new Proxy(connection, {
@@ -37,7 +44,7 @@ class CutLine implements Pick<TcpPort, "connect"> {
         return typeof value === "function" ? value.bind(inner) : value;
       },
     });
-  };
+  }
 }
 
 test("LivePeers dials a broadcaster again that was lost with the line", () =>
