@@ -35,12 +35,14 @@ export class Allowance {
     this.#left = Math.min(this.#left, most);
   }
 
-  /** Takes `units`; false, taking nothing, when there are too few. A function `nowMs` is called only when the time matters. */
+  /**
+   * Takes `units`; false, taking nothing, when there are too few. A function `nowMs` is called only then, which saves a look at
+   * the clock: a burst after a pause may then be twice what can be saved up.
+   */
   take(units: number, nowMs: number | (() => number)): boolean {
-    if (this.#left < units) {
-      this.#fill(typeof nowMs === "number" ? nowMs : nowMs());
-      if (this.#left < units) return false;
-    }
+    if (typeof nowMs === "number") this.#fill(nowMs);
+    else if (this.#left < units) this.#fill(nowMs());
+    if (this.#left < units) return false;
     this.#left -= units;
     return true;
   }

@@ -9,8 +9,9 @@ test("Allowance.take() allows a burst of a second and then the rate, and another
   assertEquals(take(1000, 80), 50);
   assertEquals(take(1100, 80), 5);
   assertEquals(take(9000, 80), 50);
-  allowance.setRate(10, 10, 9000);
-  assertEquals(take(9500, 80), 5);
+  assertEquals([take(10_000, 40), take(11_000, 80)], [40, 50], "what was left over is no more than can be saved up");
+  allowance.setRate(10, 10, 11_000);
+  assertEquals(take(11_500, 80), 5);
   assertEquals(take(20_000, 80), 10);
 });
 
