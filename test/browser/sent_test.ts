@@ -83,8 +83,12 @@ test("a page sends what it plays to another page, and shows an error when that d
     await other.click(".play-on button.other");
     // The sender becomes a remote control, and the picture is on the other page.
     await other.waitForSelector(".cast");
-    assertMatch(await page.locator("h1").textContent() ?? "", /film\.mp4/);
-    await until("it plays there", () => page.evaluate(() => document.querySelector("video")!.currentTime > 0));
+    await until("it is named there", async () => /film\.mp4/.test(await page.locator("h1").textContent() ?? ""));
+    // The page looks first whether it can play it.
+    await until(
+      "it plays there",
+      () => page.evaluate(() => (document.querySelector("video")?.currentTime ?? 0) > 0),
+    );
     await other.click("text=Pause");
     await until("it has paused there", () => page.evaluate(() => document.querySelector("video")!.paused));
     await other.click("text=Resume");
