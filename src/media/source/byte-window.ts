@@ -22,6 +22,11 @@ export interface ByteWindowOptions {
   readonly chunkBytes: number;
   /** Where the parser is expected to end, bytes: reads stop there unless more is needed. Absent: nobody knows. */
   readonly untilBytes?: number;
+  /**
+   * Bytes of the next read that are joined with a remainder, even if fewer are asked for. A parser that looks further ahead than
+   * it steps would have them joined again at each step. Default 0.
+   */
+  readonly joinedBytes?: number;
   readonly signal: AbortSignal;
   /** Takes memory back, see `giveBack`; absent: the collector does. */
   readonly lender?: ByteLender | null;
@@ -90,11 +95,12 @@ export class ByteWindow {
     if (this.available >= count) return true;
     const next = this.#next;
     if (next === null) return false;
-    if (this.available === 0) this.#enterNext(this.position);
+    // All that is left lies in it, even if its beginning was joined: many small steps must not join again each time.
+    if (this.position >= this.#nextOrigin) this.#enterNext(this.position);
     else {
       const rest = this.bytes.subarray(this.at);
       const from = this.#origin + this.bytes.length - this.#nextOrigin;
-      const more = next.subarray(from, from + count - rest.length);
+      const more = next.subarray(from, from + Math.max(count - rest.length, this.#options.joinedBytes ?? 0));
       const joined = new Uint8Array(rest.length + more.length);
       joined.set(rest);
       joined.set(more, rest.length);

@@ -61,7 +61,7 @@ export async function* walkFlac(
   signal: AbortSignal,
   onGap: (at: number) => void = () => {},
 ): AsyncGenerator<readonly WalkedFlac[]> {
-  const window = new ByteWindow(source, start.position, { chunkBytes: CHUNK_BYTES, signal });
+  const window = new ByteWindow(source, start.position, { chunkBytes: CHUNK_BYTES, joinedBytes: CHUNK_BYTES, signal });
   const lookBytes = maxFlacFrameBytes(info) + MAX_FLAC_HEADER_BYTES;
   let least = start.sample;
   let falseHeaders = 0;
@@ -139,7 +139,7 @@ export async function findFrame(
   info: FlacInfo,
   signal: AbortSignal,
 ): Promise<FlacPlace | null> {
-  const window = new ByteWindow(source, from, { chunkBytes: CHUNK_BYTES, signal });
+  const window = new ByteWindow(source, from, { chunkBytes: CHUNK_BYTES, joinedBytes: CHUNK_BYTES, signal });
   const lookBytes = maxFlacFrameBytes(info) + MAX_FLAC_HEADER_BYTES;
   let falseHeaders = 0;
   for (let skipped = 0; skipped <= MAX_GARBAGE_BYTES && window.position < until;) {

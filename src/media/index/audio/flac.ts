@@ -41,7 +41,7 @@ interface FlacHead {
 
 async function readHead(source: ByteSource, position: number, signal: AbortSignal): Promise<FlacHead> {
   const bad = (what: string) => new MillraceError("bad_media", `the FLAC file ${what}`);
-  const window = new ByteWindow(source, position, { chunkBytes: HEAD_BYTES, signal });
+  const window = new ByteWindow(source, position, { chunkBytes: HEAD_BYTES, joinedBytes: HEAD_BYTES, signal });
   if (!await window.need(4)) throw bad("is cut off");
   window.at += 4;
   let info: FlacInfo | null = null;

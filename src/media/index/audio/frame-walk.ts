@@ -45,7 +45,11 @@ export interface FrameWalkOptions {
 /** The frames from a position on to the end of the file, in batches as bytes arrive. Rejects as the source does. */
 export async function* walkFrames(options: FrameWalkOptions): AsyncGenerator<readonly WalkedFrame[]> {
   const { source, syntax, signal, onGap } = options;
-  const window = new ByteWindow(source, options.position, { chunkBytes: CHUNK_BYTES, signal });
+  const window = new ByteWindow(source, options.position, {
+    chunkBytes: CHUNK_BYTES,
+    joinedBytes: CHUNK_BYTES,
+    signal,
+  });
   let { key, isSynced } = options;
   let garbageBytes = 0;
   /** Where the last frame ended; null before the first one. */

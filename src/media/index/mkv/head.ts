@@ -171,7 +171,7 @@ async function followSeeks(source: ByteSource, segmentStart: number, state: Stat
     if (position === undefined || (id !== ID.SEEK_HEAD && state.done.has(id))) continue;
     const at = segmentStart + position;
     if (at + MAX_HEADER_BYTES >= source.sizeBytes) continue;
-    const window = new ByteWindow(source, at, { chunkBytes: HEAD_CHUNK_BYTES, signal });
+    const window = new ByteWindow(source, at, { chunkBytes: HEAD_CHUNK_BYTES, joinedBytes: HEAD_CHUNK_BYTES, signal });
     const header = await headerAt(window);
     if (header === null || header.id !== id) continue;
     const data = await payload(window, header);
@@ -193,7 +193,7 @@ export function isPlausible(durationNs: number, sizeBytes: number): boolean {
 
 /** Reads the head. Rejects with `bad_media` when the file is no Matroska or has no tracks, or as the source does. */
 export async function readHead(source: ByteSource, signal: AbortSignal): Promise<MatroskaHead> {
-  const window = new ByteWindow(source, 0, { chunkBytes: HEAD_CHUNK_BYTES, signal });
+  const window = new ByteWindow(source, 0, { chunkBytes: HEAD_CHUNK_BYTES, joinedBytes: HEAD_CHUNK_BYTES, signal });
   const segment = await openSegment(window);
   const state: State = {
     timestampScaleNs: 1_000_000,
