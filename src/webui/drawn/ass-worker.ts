@@ -114,7 +114,8 @@ class Drawing {
 }
 
 let drawing: Promise<Drawing> | null = null;
-let todo = Promise.resolve();
+/** Ends when the last order was obeyed: they are obeyed one after the other. */
+let obeyed = Promise.resolve();
 
 async function obey(order: AssOrder): Promise<void> {
   if (order.kind === "open") {
@@ -132,5 +133,5 @@ async function obey(order: AssOrder): Promise<void> {
 }
 
 self.onmessage = ({ data }) => {
-  todo = todo.then(() => obey(data)).catch(() => self.postMessage({ kind: "failed" }));
+  obeyed = obeyed.then(() => obey(data)).catch(() => self.postMessage({ kind: "failed" }));
 };
